@@ -22,7 +22,8 @@ const homeMadeWords: ReadonlySet<string> = new Set(
   `ask asks asked asker askers asking tell tells told telling door doors room rooms house place places seat seats life lives wanted
   leave leaves leaving retire retires retired retiring retirement retirements hurry hurries parting settled settles moves held hold
   holding turn turns traffic pace paces forecast awakening awake asleep sleeper sleepers patient patience begun trusted suspect
-  suspects shy quiet owed book books twin twins piece pieces part parts sealed seal seals beyond beside behind mend mends mended`
+  suspects shy quiet owed book books twin twins piece pieces part parts sealed seal seals beyond beside behind mend mends mended
+  answer answers answered answering lane lanes desk desks hand hands rehearse rehearsal contender contenders workshop workplace gone`
     .trim()
     .split(/\s+/),
 );

@@ -20,7 +20,7 @@ const boundBytes = 16 * mebibyte;
 const gibibyteOfFloats = 256 * mebibyte;
 
 async function open(options: Partial<OnnxRuntimeBackendOptions>, memoryBudgetBytes: number | null = null) {
-  const shop = await openOnnxFixture({ settleMs: 10, ...options });
+  const shop = await openOnnxFixture({ memoryReleaseMs: 10, ...options });
   const bench = new EngineFixture();
   bench.backends.push(shop.backend);
   bench.engine = bench.open(memoryBudgetBytes);
@@ -92,7 +92,7 @@ test("memory that a large run leaves behind is released soon, and the charge mat
 });
 
 test("a load is rejected because of memory that runs of another model have left behind", async () => {
-  await using shop = await open({ keptBytesMax: Number.MAX_SAFE_INTEGER, settleMs: 60_000 }, 512 * mebibyte);
+  await using shop = await open({ keptBytesMax: Number.MAX_SAFE_INTEGER, memoryReleaseMs: 60_000 }, 512 * mebibyte);
   await shop.write("large", expanding(gibibyteOfFloats));
   await shop.write("heavy", heavy(32 * mebibyte));
   await shop.bench.load("large");

@@ -115,7 +115,7 @@ test("a process that hangs is ended with the run that timed out; its other runs 
 });
 
 test("memory that a large run leaves in the library's pool is released", async () => {
-  await using shop = await open({ settleMs: 10 });
+  await using shop = await open({ memoryReleaseMs: 10 });
   await using large = await load(shop, "large", expanding(100 * mebibyte));
   await using good = await load(shop, "good", harmless);
   await negates(good);

@@ -53,7 +53,7 @@ test("a long response that fails after its first bytes counts a model error", as
 });
 
 test("a long response whose client does not read it until the time limit counts no model error", async () => {
-  await using bench = await StreamFixture.open({ answerMsMax: 3000, responseBytesMax: 64_000_000 });
+  await using bench = await StreamFixture.open({ responseMsMax: 3000, responseBytesMax: 64_000_000 });
   await bench.deploy("e", "one");
   const asked = post(bench);
   asked.end(JSON.stringify({ endless: true, length: 60_000_000 }));

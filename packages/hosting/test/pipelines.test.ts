@@ -134,7 +134,7 @@ test("each container has its latency metric, and their sum is the model latency"
 });
 
 test("the response time limit covers all containers, and the error names the one that was late", async () => {
-  await using bench = await PipelineFixture.open({ answerMsMax: 3000 });
+  await using bench = await PipelineFixture.open({ responseMsMax: 3000 });
   await bench.deploy("serial", three);
   await bench.ask("serial");
   const error = await refusal(bench.ask("serial", { does: { featurize: { hangs: true } } }));
@@ -148,7 +148,7 @@ test("the response time limit covers all containers, and the error names the one
 });
 
 test("each container gets the remaining time of the request's limit", async () => {
-  await using bench = await PipelineFixture.open({ answerMsMax: 10_000 });
+  await using bench = await PipelineFixture.open({ responseMsMax: 10_000 });
   await bench.deploy("serial", three);
   const { text } = await bench.ask("serial", { does: { clean: { after: 300 } } });
   const [clean, featurize] = told(text).map(({ headers }) => Number(headers["x-galatea-call-limit-ms"]));
@@ -191,7 +191,7 @@ test("a response too long for the next container is rejected as an error of its 
 });
 
 test("a container that reads nothing applies back-pressure to the one before, and is named in the timeout", async () => {
-  await using bench = await PipelineFixture.open({ answerMsMax: 3000, responseBytesMax: 2 ** 30 });
+  await using bench = await PipelineFixture.open({ responseMsMax: 3000, responseBytesMax: 2 ** 30 });
   await bench.deploy("serial", three);
   const does = { clean: { endless: true }, featurize: { deaf: true, hangs: true } };
   const error = await refusal(bench.ask("serial", { does }));

@@ -90,7 +90,7 @@ test("a failed start rejects all waiting requests with what to do, and only a la
 });
 
 test("a model that does not respond within the time left after its start is a model error", async () => {
-  await using bench = await open({ limits: { answerMsMax: 2000 } });
+  await using bench = await open({ limits: { responseMsMax: 2000 } });
   await bench.deploy("late", [serverless("one", 1)]);
   const { code, members } = await refused(bench.ask("late", "hold"));
   assert.deepEqual([code, members["OriginalStatusCode"]], ["ModelError", 0]);

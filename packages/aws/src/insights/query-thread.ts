@@ -20,15 +20,15 @@ const run = new QueryRun(text, options);
 
 parentPort?.on("message", (events: QueryThreadInput) => {
   try {
-    if (events === null) return tell({ kind: "done", result: run.end() });
+    if (events === null) return post({ kind: "done", result: run.end() });
     for (const event of events) run.add(event);
-    tell({ kind: "taken" });
+    post({ kind: "taken" });
   } catch (error) {
     if (!(error instanceof QueryLimitExceeded)) throw error;
-    tell({ kind: "too-large", message: error.message });
+    post({ kind: "too-large", message: error.message });
   }
 });
 
-function tell(message: QueryThreadOutput): void {
+function post(message: QueryThreadOutput): void {
   parentPort?.postMessage(message, []);
 }

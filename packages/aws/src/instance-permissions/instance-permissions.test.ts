@@ -38,7 +38,7 @@ function keyOf(more: Partial<InstanceIdentity> = {}, invokableEndpoints: readonl
     {
       invokableEndpoints,
       isModelData: ({ bucket, key }) => bucket === "bkt" && /^(?:mine\/|theirs\/a|one\.tar\.gz)/.test(key),
-      outputPlace({ bucket, key }) {
+      outputLocation({ bucket, key }) {
         const prefix = Object.keys(outputs)
           .filter((each) => bucket === "bkt" && key.startsWith(each))
           .toSorted((a, b) => b.length - a.length)[0];

@@ -37,11 +37,11 @@ export function verifyV2Query(request: SignedRequest, find: Find, nowMs: number)
   if (Number(expires) * 1000 < nowMs) throw new SignatureFailure("expired", "Request has expired");
   // A token in the query was signed as if it were a header.
   const extra = token === undefined ? {} : { "x-amz-security-token": token };
-  hold(request, {
+  verify(request, {
     expires,
     extra,
     secret: credential.secretAccessKey,
-    given: queryValue(request.url, "Signature") ?? "",
+    signature: queryValue(request.url, "Signature") ?? "",
   });
   return credential;
 }
@@ -57,19 +57,19 @@ export function verifyV2Header(request: SignedRequest, find: Find, nowMs: number
   }
   const credential = find(match[1] ?? "", headerText(request.headers, "x-amz-security-token"));
   const expires = amzDate === "" ? headerText(request.headers, "date") : "";
-  hold(request, { expires, extra: {}, secret: credential.secretAccessKey, given: match[2] ?? "" });
+  verify(request, { expires, extra: {}, secret: credential.secretAccessKey, signature: match[2] ?? "" });
   return credential;
 }
 
-interface V2Parts {
+interface V2Signature {
   /** The Date header or the Expires parameter. */
   readonly expires: string;
   readonly extra: Readonly<Record<string, string>>;
   readonly secret: string;
-  readonly given: string;
+  readonly signature: string;
 }
 
-function hold(request: SignedRequest, parts: V2Parts): void {
+function verify(request: SignedRequest, parts: V2Signature): void {
   const amz: Record<string, string> = { ...parts.extra };
   for (const name of Object.keys(request.headers)) {
     if (name.startsWith("x-amz-")) amz[name] = headerText(request.headers, name);
@@ -85,7 +85,7 @@ function hold(request: SignedRequest, parts: V2Parts): void {
     parts.expires,
     headers + canonicalResource(request.url),
   ].join("\n");
-  if (!signatureEquals(createHmac("sha1", parts.secret).update(text, "utf8").digest("base64"), parts.given)) {
+  if (!signatureEquals(createHmac("sha1", parts.secret).update(text, "utf8").digest("base64"), parts.signature)) {
     throw new SignatureFailure(
       "mismatch",
       "The request signature we calculated does not match the signature you provided. Check your key and signing method.",

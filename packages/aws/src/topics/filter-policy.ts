@@ -133,18 +133,18 @@ export function* evaluateFilter(policy: FilterPolicy, message: FilteredMessage):
   if (policy.clauses.length === 0) return "passes";
   const effort = new FilterCost();
   if (policy.scope === "MessageAttributes") {
-    if (yield* holds(policy.clauses, attributesRead(message.attributes), effort)) return "passes";
+    if (yield* matchesClauses(policy.clauses, attributesRead(message.attributes), effort)) return "passes";
     return Object.keys(message.attributes).length === 0 ? "no-attributes" : "attributes-differ";
   }
   const body = message.body();
   if (!isObject(body)) return "no-body";
   const found = yield* bodyValues(body, policy.paths, effort);
-  return (yield* holds(policy.clauses, (path) => found.get(path) ?? null, effort)) ? "passes" : "body-differs";
+  return (yield* matchesClauses(policy.clauses, (path) => found.get(path) ?? null, effort)) ? "passes" : "body-differs";
 }
 
 /** Cost of comparing a value, in characters of a text that is searched. */
 const comparisonChars = 100;
-const pieceChars = 500_000;
+const chunkChars = 500_000;
 
 /** Counts the work since the last yield to the event loop. */
 class FilterCost {
@@ -153,7 +153,7 @@ class FilterCost {
   /** Returns whether to yield after this value. */
   isOver(value: unknown): boolean {
     this.#chars += comparisonChars + (typeof value === "string" ? value.length : 0);
-    if (this.#chars < pieceChars) return false;
+    if (this.#chars < chunkChars) return false;
     this.#chars = 0;
     return true;
   }
@@ -162,17 +162,21 @@ class FilterCost {
 /** Returns null for a missing field. */
 type Values = (path: string) => readonly FilterValue[] | null;
 
-function* holds(clauses: readonly Clause[], values: Values, effort: FilterCost): Generator<void, boolean, void> {
+function* matchesClauses(
+  clauses: readonly Clause[],
+  values: Values,
+  effort: FilterCost,
+): Generator<void, boolean, void> {
   for (const clause of clauses) {
-    if (!(yield* clauseHolds(clause, values, effort))) return false;
+    if (!(yield* matchesClause(clause, values, effort))) return false;
   }
   return true;
 }
 
-function* clauseHolds(clause: Clause, values: Values, effort: FilterCost): Generator<void, boolean, void> {
+function* matchesClause(clause: Clause, values: Values, effort: FilterCost): Generator<void, boolean, void> {
   if (clause.is === "either") {
     for (const choice of clause.of) {
-      if (yield* holds(choice, values, effort)) return true;
+      if (yield* matchesClauses(choice, values, effort)) return true;
     }
     return false;
   }

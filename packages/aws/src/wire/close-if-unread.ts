@@ -1,8 +1,8 @@
 import type { IncomingHttpHeaders, ServerResponse } from "node:http";
 import type { Clock } from "@galatea/base";
 
-const quietMs = 2000;
-const looksMax = 10;
+const idleMsMax = 2000;
+const checksMax = 10;
 
 /**
  * Call this before a response that may precede the end of its request's body: the connection then ends with the
@@ -30,12 +30,12 @@ export function closeIfUnread(response: ServerResponse, clock: Clock): void {
     let lookCount = 0;
     const look = () => {
       lookCount += 1;
-      const isOver = socket.bytesRead === readBefore || lookCount === looksMax;
+      const isOver = socket.bytesRead === readBefore || lookCount === checksMax;
       readBefore = socket.bytesRead;
       if (isOver) socket.destroy();
-      else timer = clock.timer(quietMs, look);
+      else timer = clock.timer(idleMsMax, look);
     };
-    let timer = clock.timer(quietMs, look);
+    let timer = clock.timer(idleMsMax, look);
     socket.once("close", () => timer[Symbol.dispose]());
   }
   request.resume();

@@ -189,14 +189,14 @@ function noOperation(scope: string, method: string, path: string): AwsError {
 
 async function run(
   gateway: GatewayState,
-  asked: ResolvedOperation,
+  resolved: ResolvedOperation,
   exchange: RawExchange,
   body: Buffer,
 ): Promise<void> {
   const { response, context } = exchange;
-  const { service, protocol } = asked;
+  const { service, protocol } = resolved;
   const { model, validationCodes } = service;
-  const { operation, row } = await found(asked);
+  const { operation, row } = await found(resolved);
   if (protocol === "cbor") {
     throw new AwsError("UnsupportedProtocol", "The protocol rpc-v2-cbor is not implemented: use awsJson1_0 or query", {
       statusFallback: 415,
@@ -204,13 +204,13 @@ async function run(
   }
   const isForm = protocol === "query";
   const parsed = isForm
-    ? parseQueryInput(model, operation.input, asked.form)
+    ? parseQueryInput(model, operation.input, resolved.form)
     : parseJsonInput(model, operation.input, body);
   const code = isForm ? validationCodes.query : validationCodes.json;
   if (operation.input !== undefined) validateInput(model, operation.input, parsed, code);
   // The rows' types are generated from the model that has just checked the input.
   const input = parsed as never;
-  const action = `${service.iamPrefix}:${asked.operation}`;
+  const action = `${service.iamPrefix}:${resolved.operation}`;
   checkPermit(gateway, context, { action, resource: () => row.resource?.(input, context) ?? "*", protocol });
   rejectUnsupportedMembers(parsed, row.unsupportedMembers ?? [], { code });
   const output = (await row.handle(input, context)) as Readonly<Record<string, unknown>>;
@@ -222,7 +222,7 @@ async function run(
       response,
       200,
       "text/xml",
-      writeXml(`${asked.operation}Response`, content, model.xmlNamespace ?? null),
+      writeXml(`${resolved.operation}Response`, content, model.xmlNamespace ?? null),
     );
   }
   const eventMember = findEventMember(model, operation);

@@ -24,7 +24,7 @@ export function createStandbyGateway(options: StandbyGatewayOptions): Gateway {
     response.setHeader("X-Content-Type-Options", "nosniff");
     response.setHeader("Cache-Control", "no-store");
     const page = probe(request);
-    if (page === null) return answerUnavailable(request, response, options);
+    if (page === null) return sendUnavailable(request, response, options);
     request.resume();
     if (page === "ping") return sendResponse(response, 503, "text/plain; charset=utf-8", "standby\n");
     const text = `${JSON.stringify({ status: "standby", leader: options.leader() })}\n`;
@@ -46,7 +46,7 @@ function probe({ method = "GET", url = "/", headers }: IncomingMessage): "ping" 
   return name === "ping" ? "ping" : "health";
 }
 
-function answerUnavailable(
+function sendUnavailable(
   request: IncomingMessage,
   response: ServerResponse,
   { leader, clock, logger }: StandbyGatewayOptions,

@@ -11,8 +11,8 @@ import {
 import type { ConvertOptions } from "../options/index.ts";
 import { stopSignal } from "./stop-signal.ts";
 
-const namesTold = 5;
-const say = (line: string) => void process.stdout.write(`${line}\n`);
+const namesShown = 5;
+const printLine = (line: string) => void process.stdout.write(`${line}\n`);
 const warn = (line: string) => void process.stderr.write(`galatea convert: ${line}\n`);
 
 /**
@@ -47,24 +47,24 @@ async function write(options: ConvertOptions, signal: AbortSignal): Promise<void
     convertEncoder({ ...graph, source: resolve(source), target, fileBytesMax: onnxFileBytesMax, signal });
   switch (to.kind) {
     case "file":
-      tell(resolve(to.path), await writeTo(resolve(to.path)));
+      printSummary(resolve(to.path), await writeTo(resolve(to.path)));
       return;
     case "repository":
-      tell(resolve(to.repository, to.name), await addToRepository(to, batchMax, writeTo));
+      printSummary(resolve(to.repository, to.name), await addToRepository(to, batchMax, writeTo));
       return;
     default:
       unreachable(to);
   }
 }
 
-function tell(path: string, converted: ConvertedEncoder): void {
+function printSummary(path: string, converted: ConvertedEncoder): void {
   const { architecture, inputs, outputs, tokensMax, byteLength, dataFile, left } = converted;
   const names = (tensors: ConvertedEncoder["inputs"]) => tensors.map(({ name }) => name).join(", ");
-  say(`${path}: ${architecture}, ${mebibytes(byteLength)}${dataFile === null ? "" : " with its .data"}`);
-  say(`inputs ${names(inputs)}, up to ${tokensMax} tokens; outputs ${names(outputs)}`);
+  printLine(`${path}: ${architecture}, ${mebibytes(byteLength)}${dataFile === null ? "" : " with its .data"}`);
+  printLine(`inputs ${names(inputs)}, up to ${tokensMax} tokens; outputs ${names(outputs)}`);
   if (left.length === 0) return;
-  const more = left.length > namesTold ? `, and ${left.length - namesTold} more` : "";
-  warn(`only the encoder is converted; left out: ${left.slice(0, namesTold).join(", ")}${more}`);
+  const more = left.length > namesShown ? `, and ${left.length - namesShown} more` : "";
+  warn(`only the encoder is converted; left out: ${left.slice(0, namesShown).join(", ")}${more}`);
 }
 
 function mebibytes(bytes: number): string {

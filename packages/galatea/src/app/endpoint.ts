@@ -1,7 +1,7 @@
 import type { EndpointOptions } from "../options/index.ts";
 import { withPlatformClient, type PlatformClient } from "./platform-client.ts";
 
-interface EndpointAnswer {
+interface EndpointResponse {
   readonly EndpointStatus: string;
   readonly FailureReason?: string;
 }
@@ -15,7 +15,7 @@ export function endpoint(options: EndpointOptions): Promise<number> {
   const { verb, name } = options;
   return withPlatformClient("endpoint", options, async (client) => {
     const path = `/galatea/endpoints/${encodeURIComponent(name)}`;
-    const asked = (await client.request("POST", `${path}/${verb}`)) as EndpointAnswer;
+    const asked = (await client.request("POST", `${path}/${verb}`)) as EndpointResponse;
     const settled = verb === "start" ? await started(client, path) : asked;
     const reason = settled.FailureReason === undefined ? "" : `: ${settled.FailureReason}`;
     process.stdout.write(`${name} is ${settled.EndpointStatus}${reason}\n`);
@@ -23,9 +23,9 @@ export function endpoint(options: EndpointOptions): Promise<number> {
   });
 }
 
-async function started(client: PlatformClient, path: string): Promise<EndpointAnswer> {
+async function started(client: PlatformClient, path: string): Promise<EndpointResponse> {
   for (;;) {
-    const found = (await client.request("GET", `${path}?wait=${waitSeconds}`)) as EndpointAnswer;
+    const found = (await client.request("GET", `${path}?wait=${waitSeconds}`)) as EndpointResponse;
     if (found.EndpointStatus !== "Creating") return found;
   }
 }

@@ -24,7 +24,7 @@ const readingsInInterval = 2;
 const intervalMsMin = 100;
 /** Maximum wait for the first reading; without one there are no limits. */
 const firstMsMax = 5000;
-const answerMsMax = 2000;
+const responseMsMax = 2000;
 
 /** Starts reading GPUs, if NVIDIA's driver exists. */
 export async function openGpus(environment: Environment, intervalMs: number, log: Logger): Promise<OpenedGpus> {
@@ -34,7 +34,7 @@ export async function openGpus(environment: Environment, intervalMs: number, log
   return {
     count: visibleGpuCount(visible),
     budgets: freeBytes(asCudaNumbers(first, visible)),
-    bytesOf: async (pids) => usedDeviceBytes(asCudaNumbers((await watch?.readNow(answerMsMax)) ?? [], visible), pids),
+    bytesOf: async (pids) => usedDeviceBytes(asCudaNumbers((await watch?.readNow(responseMsMax)) ?? [], visible), pids),
     watch,
     [Symbol.asyncDispose]: async () => await watch?.[Symbol.asyncDispose](),
   };

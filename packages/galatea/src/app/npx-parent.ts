@@ -34,12 +34,12 @@ export async function endWithNpx(environment: Environment, parentPid: number, cl
   if (grandparent === null || !isNpx(grandparent)) return void end();
   const look = async (): Promise<void> => {
     if ((await readParent(parentPid))?.parentPid !== parent.parentPid) return void end();
-    clock.timer(lookMs, () => void look());
+    clock.timer(pollMs, () => void look());
   };
-  clock.timer(lookMs, () => void look());
+  clock.timer(pollMs, () => void look());
 }
 
-const lookMs = 2000;
+const pollMs = 2000;
 
 /** Returns whether the parent is npx or its shell, which runs npm's script even after npx has ended. All descendants of npx inherit the variables. */
 export function isShellOfNpx(parent: ParentProcess, environment: Environment): boolean {

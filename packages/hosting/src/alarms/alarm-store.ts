@@ -14,7 +14,7 @@ export interface DeletedAlarm {
   readonly deletedMs: number;
 }
 
-interface GoneRecord extends DeletedAlarm {
+interface DeletedAlarmRecord extends DeletedAlarm {
   readonly items: readonly AlarmHistoryItem[];
 }
 
@@ -43,7 +43,7 @@ export class AlarmStore {
 
   async listDeleted(): Promise<readonly DeletedAlarm[]> {
     const all: DeletedAlarm[] = [];
-    for await (const { name, kind: of, deletedMs } of this.#readAll<GoneRecord>(deletedKind)) {
+    for await (const { name, kind: of, deletedMs } of this.#readAll<DeletedAlarmRecord>(deletedKind)) {
       all.push({ name, kind: of, deletedMs });
     }
     return all;
@@ -51,7 +51,7 @@ export class AlarmStore {
 
   /** Returns the history items of an alarm, oldest first, including those of a deleted alarm with the same name. */
   async history(name: string): Promise<readonly AlarmHistoryItem[]> {
-    const gone = await this.#goneItems(name);
+    const gone = await this.#deletedAlarmItems(name);
     return [...gone, ...(await this.#items(name))].slice(-this.#options.limits.historyMax);
   }
 
@@ -76,7 +76,7 @@ export class AlarmStore {
         data: JSON.stringify({ version: "1.0", type: "Delete" }),
       };
       const items = [...(await this.history(key)), item].slice(-historyMax);
-      const gone: GoneRecord = { name: key, kind: of, deletedMs, items };
+      const gone: DeletedAlarmRecord = { name: key, kind: of, deletedMs, items };
       changes.push(
         { do: "delete", kind, key, expects: "any" },
         { do: "delete", kind: historyKind, key, expects: "any" },
@@ -101,8 +101,8 @@ export class AlarmStore {
     return ((await this.#read(historyKind, name)) as readonly AlarmHistoryItem[] | null) ?? [];
   }
 
-  async #goneItems(name: string): Promise<readonly AlarmHistoryItem[]> {
-    return ((await this.#read(deletedKind, name)) as GoneRecord | null)?.items ?? [];
+  async #deletedAlarmItems(name: string): Promise<readonly AlarmHistoryItem[]> {
+    return ((await this.#read(deletedKind, name)) as DeletedAlarmRecord | null)?.items ?? [];
   }
 
   async #read(of: string, name: string): Promise<unknown> {

@@ -26,7 +26,7 @@ export function stateReason(
 ): string {
   const { decided, breachingCount, filledCount, state } = evaluation;
   const { evaluationPeriods, datapointsToAlarm, watched } = alarm;
-  const filled = `${counted(filledCount, "missing datapoint")} ${wereOrWas(filledCount)} treated as [${fillWord(alarm)}]`;
+  const filled = `${counted(filledCount, "missing datapoint")} ${wereOrWas(filledCount)} treated as [${missingDataText(alarm)}]`;
   if (state === "INSUFFICIENT_DATA")
     return `Insufficient Data: ${counted(evaluationPeriods, "datapoint")} ${wereOrWas(evaluationPeriods)} unknown.`;
   if (decided.length === 0) {
@@ -34,7 +34,7 @@ export function stateReason(
     return `Threshold Crossed: no datapoints were received for ${periods} and ${filled}.`;
   }
   const values = decided.map((place) => {
-    const time = dateWords(looked.startMs + place * watched.periodMs);
+    const time = dateText(looked.startMs + place * watched.periodMs);
     return `${decimal(looked.values[place] as number)} (${time})`;
   });
   const named = values.slice(-datapointsNamedMax).join(", ");
@@ -58,15 +58,15 @@ export function stateReasonData(alarm: MetricAlarm, evaluation: AlarmEvaluation,
   const { watched } = alarm;
   return JSON.stringify({
     version: "1.0",
-    queryDate: timeWords(looked.queriedMs),
-    startDate: timeWords(looked.startMs + (evaluation.decided[0] ?? 0) * watched.periodMs),
+    queryDate: timeText(looked.queriedMs),
+    startDate: timeText(looked.startMs + (evaluation.decided[0] ?? 0) * watched.periodMs),
     ...(watched.kind === "metric" ? { statistic: watched.statistic } : {}),
     period: watched.periodMs / 1000,
     recentDatapoints: evaluation.decided.map((place) => looked.values[place]).slice(-datapointsNamedMax),
     threshold: alarm.threshold,
     evaluatedDatapoints: evaluation.decided
       .map((place) => ({
-        timestamp: timeWords(looked.startMs + place * watched.periodMs),
+        timestamp: timeText(looked.startMs + place * watched.periodMs),
         value: looked.values[place],
       }))
       .toReversed()
@@ -77,7 +77,7 @@ export function stateReasonData(alarm: MetricAlarm, evaluation: AlarmEvaluation,
 /** CloudWatch's StateReason of an alarm before its first evaluation. */
 export const initialStateReason = "Unchecked: Initial alarm creation";
 
-function fillWord({ missing }: MetricAlarm): string {
+function missingDataText({ missing }: MetricAlarm): string {
   switch (missing) {
     case "breaching":
       return "Breaching";
@@ -107,12 +107,12 @@ function decimal(value: number): string {
 }
 
 /** Formats a date as `22/11/26 19:05:00`. */
-function dateWords(epochMs: number): string {
+function dateText(epochMs: number): string {
   const [day, time] = new Date(epochMs).toISOString().split(/[T.]/) as [string, string];
   const [year, month, date] = day.split("-") as [string, string, string];
   return `${date}/${month}/${year.slice(2)} ${time}`;
 }
 
-function timeWords(epochMs: number): string {
+function timeText(epochMs: number): string {
   return new Date(epochMs).toISOString().replace("Z", "+0000");
 }

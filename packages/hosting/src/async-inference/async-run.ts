@@ -119,7 +119,7 @@ function requestOf(
     // One second longer than the limit of the run, so that the limit of the run aborts first with its specific error.
     bounds: {
       answerMsMax: timeLimitMs + 1000,
-      answerBytesMax: parts.bodyBytesMax,
+      responseBytesMax: parts.bodyBytesMax,
       onContainer: (logStreamArn) => (parts.trace.instance = instanceFromLogStream(logStreamArn)),
     },
     receivedNs: clock.monotonicNs(),

@@ -8,7 +8,7 @@ import { InvocationQueue } from "./invocation-queue.ts";
 
 export const queueKey = ({ name, createdMs }: QueuedEndpoint): string => `${nameKey(name)} ${createdMs}`;
 
-type QueueParts = Pick<FleetOptions, "openSeries" | "openLog" | "clock">;
+type QueueDependencies = Pick<FleetOptions, "openSeries" | "openLog" | "clock">;
 
 /** The request queue of one asynchronous endpoint. It counts the requests and bytes that the limits restrict. */
 export class EndpointQueue {
@@ -22,7 +22,7 @@ export class EndpointQueue {
   #reservedCount = 0;
   #reservedBytes = 0;
 
-  constructor(endpoint: QueuedEndpoint, { openSeries, openLog, clock }: QueueParts) {
+  constructor(endpoint: QueuedEndpoint, { openSeries, openLog, clock }: QueueDependencies) {
     this.endpoint = endpoint;
     this.metrics = new AsyncMetrics(openSeries, endpoint.name);
     this.log = new DataLog(endpoint.name, openLog, clock);
@@ -82,7 +82,7 @@ class QueuePause {
     return this.#forMs;
   }
 
-  over(): void {
+  close(): void {
     this.#forMs = 0;
   }
 }

@@ -88,8 +88,8 @@ export function placeCopies(
         const nodeBytes = freeBytes.get(id) ?? 0;
         if (state.node !== null && state.node !== id) continue;
         if (nodeBytes < copyBytes || !claimFits({ has, taken: state.taken }, claim)) continue;
-        const leftBytes = has.memoryBytes - state.taken.memoryBytes;
-        const candidate = { instance, node: id, ownCount: state.ownCount, leftBytes, nodeBytes };
+        const instanceFreeBytes = has.memoryBytes - state.taken.memoryBytes;
+        const candidate = { instance, node: id, ownCount: state.ownCount, freeBytes: instanceFreeBytes, nodeBytes };
         if (best === null || isBetter(candidate, best, strategy)) best = candidate;
       }
     }
@@ -105,7 +105,7 @@ export function placeCopies(
 
 interface Candidate extends CopySlot {
   readonly ownCount: number;
-  readonly leftBytes: number;
+  readonly freeBytes: number;
   readonly nodeBytes: number;
 }
 
@@ -113,7 +113,7 @@ interface Candidate extends CopySlot {
 function isBetter(one: Candidate, other: Candidate, strategy: PlacementStrategy): boolean {
   const isSpread = strategy === "SPREAD";
   if (isSpread && one.ownCount !== other.ownCount) return one.ownCount < other.ownCount;
-  if (one.leftBytes !== other.leftBytes) return one.leftBytes > other.leftBytes === isSpread;
+  if (one.freeBytes !== other.freeBytes) return one.freeBytes > other.freeBytes === isSpread;
   return one.nodeBytes > other.nodeBytes;
 }
 

@@ -251,7 +251,7 @@ export function instanceAgentContract(name: string, open: (eventsMax?: number) =
       await eventually(() => pins()[0] === 3);
     }
     await eventually(() => pins()[0] === 0);
-    assert.ok(models().hasRoomFor(1000, 0));
+    assert.ok(models().hasMemoryFor(1000, 0));
     const [loaded] = models().loadedModels();
     container.release(loaded?.id ?? "");
     await eventually(() => models().copyOf("a.tar.gz") === "absent");

@@ -12,7 +12,7 @@ import type { VariantFleet } from "./variant-fleet.ts";
 /** Maximum number of concurrent requests to a shadow variant. */
 const shadowCallsMax = 512;
 /** Maximum rate at which a shadow variant's responses are read. Reading at this rate takes about one percent of a CPU. */
-const shadowAnswerBytesPerSecond = 64 * 2 ** 20;
+const shadowResponseBytesPerSecond = 64 * 2 ** 20;
 
 type FleetOf = (generation: Generation, variantName: string) => VariantFleet;
 
@@ -46,7 +46,7 @@ export class EndpointMirrors {
     await calls?.[Symbol.asyncDispose]();
   }
 
-  async leaveAll(): Promise<void> {
+  async drainAll(): Promise<void> {
     await Promise.all([...this.#shadows.keys()].map((fleet) => this.shutDown(fleet)));
   }
 
@@ -89,7 +89,7 @@ export class EndpointMirrors {
       clock,
       logger,
       callsMax: shadowCallsMax,
-      answerBytesPerSecond: shadowAnswerBytesPerSecond,
+      responseBytesPerSecond: shadowResponseBytesPerSecond,
     });
     this.#shadows.set(fleet, calls);
     return calls;

@@ -102,7 +102,7 @@ export class ModelRouter {
       key: this.#options.key,
       copyOn: (place: Place) => place.holderOf(name)?.models.copyOf(target) ?? "absent",
       isBusyWith: (place: Place) => place.holderOf(name)?.models.isBusyWith(target) ?? true,
-      hasRoomOn: (place: Place) => this.#mayCome(target, { to: place.holderOf(name), place, places, name }),
+      hasMemoryOn: (place: Place) => this.#mayCome(target, { to: place.holderOf(name), place, places, name }),
     };
     const { serve, bring } = routeModelRequest(places, model, modelRoutingLimits);
     const holder = bring?.holderOf(name) ?? null;
@@ -140,7 +140,7 @@ export class ModelRouter {
     const work = async () => {
       for (const { target, to: place, bytes } of left) {
         if (limit.signal.aborted) return;
-        if (place.holder.models.hasRoomFor(bytes, sinceNs)) await this.#acquire(place, target, limit.signal);
+        if (place.holder.models.hasMemoryFor(bytes, sinceNs)) await this.#acquire(place, target, limit.signal);
       }
     };
     await Promise.all(Array.from({ length: additionalLoadsMax * to.length }, work));
@@ -183,7 +183,7 @@ export class ModelRouter {
     if ((this.#failedUntilNs.get(keyOf(place, target)) ?? 0) > nowNs) return false;
     let bytes = 0;
     for (const each of places) bytes = Math.max(bytes, each.holderOf(name)?.models.memoryBytesOf(target) ?? 0);
-    return to.models.hasRoomFor(bytes, nowNs - coldMs * 1e6);
+    return to.models.hasMemoryFor(bytes, nowNs - coldMs * 1e6);
   }
 
   /** Loads a copy for which no request waits. Resolves with whether it was loaded. */

@@ -39,7 +39,7 @@ const place = (candidates: readonly Candidate[], target: string) =>
       key,
       copyOn: ({ copy }) => copy,
       isBusyWith: ({ isBusyWith }) => isBusyWith,
-      hasRoomOn: ({ hasRoom }) => hasRoom,
+      hasMemoryOn: ({ hasRoom }) => hasRoom,
     },
     modelRoutingLimits,
   );
@@ -184,7 +184,7 @@ class Simulated {
         key,
         copyOn: ({ models }) => (models.has(target) ? "loaded" : "absent"),
         isBusyWith,
-        hasRoomOn: () => true,
+        hasMemoryOn: () => true,
       },
       modelRoutingLimits,
     );

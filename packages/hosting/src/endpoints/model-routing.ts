@@ -20,7 +20,7 @@ export interface RoutableModel<Instance> {
    * Returns whether the instance can load the model without evicting a recently used one. It is called for at most one
    * instance per request.
    */
-  readonly hasRoomOn: (instance: Instance) => boolean;
+  readonly hasMemoryOn: (instance: Instance) => boolean;
 }
 
 export interface ModelRoutingLimits {
@@ -95,7 +95,7 @@ function canAddCopy<Instance>(instances: readonly Instance[], model: RoutableMod
     if (copy === "coming") return false;
     if (copy === "loaded") copyCount += 1;
   }
-  return copyCount < modelCopiesMax(instances.length) && model.hasRoomOn(to);
+  return copyCount < modelCopiesMax(instances.length) && model.hasMemoryOn(to);
 }
 
 function busyThresholdOf(instances: readonly RoutingCandidate[], limits: ModelRoutingLimits): number {

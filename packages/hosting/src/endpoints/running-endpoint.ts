@@ -226,7 +226,7 @@ export class RunningEndpoint implements AsyncDisposable {
    */
   async drain(signal: AbortSignal): Promise<void> {
     this.#ledger.markEnding();
-    await this.#mirrors.leaveAll();
+    await this.#mirrors.drainAll();
     await Promise.all([...this.#fleets.values()].map((fleet) => fleet.drain(signal)));
     this.#fleets.clear();
     this.#ledger[Symbol.dispose]();
@@ -236,13 +236,13 @@ export class RunningEndpoint implements AsyncDisposable {
   /** Stops all instances because the platform shuts down. Unpacked models stay on disk for the next start. */
   async shutDown(): Promise<void> {
     this.#ledger[Symbol.dispose]();
-    await this.#mirrors.leaveAll();
+    await this.#mirrors.drainAll();
     await Promise.all([...this.#fleets.values()].map((fleet) => fleet.shutDown()));
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.#ledger[Symbol.dispose]();
-    await this.#mirrors.leaveAll();
+    await this.#mirrors.drainAll();
     await Promise.all([...this.#fleets.values()].map((fleet) => fleet[Symbol.asyncDispose]()));
     this.#fleets.clear();
   }

@@ -216,7 +216,7 @@ export class ServerlessFleet implements VariantFleet {
     try {
       using limit = openDeadline({
         clock,
-        afterMs: Math.min(startWaitMsMax, invocationLimits.answerMsMax),
+        afterMs: Math.min(startWaitMsMax, invocationLimits.responseMsMax),
         signal: request.signal,
         createError: () => this.#notReady(),
       });

@@ -31,7 +31,7 @@ function says(opened: string | null, closedSession: string | null = null, done =
     openedSession,
     closedSession,
   };
-  return { ...told, body: Buffer.alloc(0), done, begun: () => {}, failed: (error) => error };
+  return { ...told, body: Buffer.alloc(0), done, onStart: () => {}, failed: (error) => error };
 }
 
 function tableOf({ sessionsMax = 100, serving = new Set(["one", "two"]) } = {}) {

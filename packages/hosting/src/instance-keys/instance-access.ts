@@ -21,7 +21,7 @@ export interface AccessContext {
   /** Returns whether an object is model data of any model. */
   readonly isModelData: (object: ObjectName) => boolean;
   /** Returns the innermost prefix of outputs that contains an object, with its owners; null where none does. */
-  readonly outputPlace: (
+  readonly outputLocation: (
     object: ObjectName,
   ) => { readonly prefix: string; readonly owners: ReadonlySet<string> } | null;
 }
@@ -63,14 +63,14 @@ function isInvocationAllowed(
 function isObjectAccessAllowed(
   { object, writes }: Extract<InstanceAccess, { readonly to: "object" }>,
   { modelData, agentModelData = [], endpointName, objectPrefixes }: InstanceIdentity,
-  { isModelData, outputPlace }: AccessContext,
+  { isModelData, outputLocation }: AccessContext,
 ): boolean {
   if (agentModelData.some((place) => isPartOf(object, place))) return !writes;
   if (modelData !== null && isPartOf(object, modelData)) return !writes && modelData.kind !== "tenants";
   if (isModelData(object)) return false;
   const named = objectPrefixes.filter((prefix) => isBelow(object, prefix));
   const namedLength = Math.max(-1, ...named.map(({ key }) => key.length));
-  const place = outputPlace(object);
+  const place = outputLocation(object);
   if (place !== null && namedLength < place.prefix.length) return place.owners.has(endpointName);
   return !writes || namedLength >= 0;
 }

@@ -45,7 +45,7 @@ const request: InvocationRequest = {
 
 const never = new AbortController().signal;
 const chainOf = (...hops: ReturnType<typeof hopTo>[]) =>
-  new ContainerChain({ hops, answerBytesMax: 2 ** 20, untilNs: Infinity, clock: systemClock, mayGoElsewhere: false });
+  new ContainerChain({ hops, responseBytesMax: 2 ** 20, untilNs: Infinity, clock: systemClock, mayGoElsewhere: false });
 
 test("a response that the next container cannot receive is destroyed with the chain", async () => {
   const endless = new Readable({ read() {} });

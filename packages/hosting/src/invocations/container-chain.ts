@@ -39,7 +39,7 @@ export function newChainHop(target: InvocationTarget): ChainHop {
 export interface ContainerChainOptions {
   readonly hops: readonly ChainHop[];
   /** Maximum size of the response of each container to the next. */
-  readonly answerBytesMax: number;
+  readonly responseBytesMax: number;
   /** The monotonic time at which the caller stops waiting. */
   readonly untilNs: number;
   readonly clock: Clock;
@@ -132,7 +132,7 @@ export class ContainerChain implements Disposable {
 
   /** Buffers short responses, so that they can be sent again to a restarted container; others stream. */
   async #carry(hop: ChainHop, reply: AgentReply, request: InvocationRequest): Promise<CarriedBody> {
-    const { answerBytesMax: bytesMax, clock } = this.#options;
+    const { responseBytesMax: bytesMax, clock } = this.#options;
     const contentType = replyHeader(reply, "content-type");
     const length = replyLength(reply);
     if (!isValidContentType(contentType)) {

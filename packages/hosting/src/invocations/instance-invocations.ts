@@ -194,13 +194,14 @@ export class InstanceInvocations {
   ): Promise<InvocationReply> {
     const { trace, finish, mayGoElsewhere } = on;
     const { limits, clock, variantName } = this.#options;
-    const answerMsMax = request.isStreamed ? limits.streamMsMax : limits.answerMsMax;
-    const { answerMsMax: limitMs = answerMsMax, answerBytesMax = limits.responseBytesMax } = request.bounds ?? {};
+    const answerMsMax = request.isStreamed ? limits.streamMsMax : limits.responseMsMax;
+    const { answerMsMax: limitMs = answerMsMax, responseBytesMax: answerBytesMax = limits.responseBytesMax } =
+      request.bounds ?? {};
     // One limit over all containers.
     const afterMs = Math.max(0, limitMs - (request.waitedMs ?? 0));
     const deadline = openDeadline({ clock, afterMs, signal: request.signal });
     const untilNs = clock.monotonicNs() + afterMs * 1e6;
-    const chain = new ContainerChain({ hops, answerBytesMax, untilNs, clock, mayGoElsewhere });
+    const chain = new ContainerChain({ hops, responseBytesMax: answerBytesMax, untilNs, clock, mayGoElsewhere });
     const last = hops.at(-1);
     const end = () => {
       if (last !== undefined && last.sentNs > 0) last.endedNs = clock.monotonicNs();
@@ -225,7 +226,7 @@ export class InstanceInvocations {
           end();
           finish({ kind: "succeeded" });
         },
-        begun: () => (trace.firstChunkNs = clock.monotonicNs()),
+        onStart: () => (trace.firstChunkNs = clock.monotonicNs()),
         failed: (error) => {
           const failure = { request, awaited: chain.awaited, isLate: deadline.hasExpired };
           const isUnsent = isHeld || (request.isStreamed && trace.firstChunkNs === 0);

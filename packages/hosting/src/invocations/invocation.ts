@@ -9,7 +9,7 @@ export interface InvocationLimits {
    * Maximum time of a response in milliseconds. SageMaker gives a container 60 s; this is one second less, so that
    * clients with that read time-out still get the error.
    */
-  readonly answerMsMax: number;
+  readonly responseMsMax: number;
   /**
    * Maximum time of a streamed response, from its request to its last chunk, including silent periods: SageMaker gives
    * 8 minutes.
@@ -31,7 +31,7 @@ export interface InvocationLimits {
 export const invocationLimits: InvocationLimits = {
   requestBytesMax: 6_291_456,
   responseBytesMax: 6_291_456,
-  answerMsMax: 59_000,
+  responseMsMax: 59_000,
   streamMsMax: 480_000,
   restartWaitMsMax: 20_000,
   requestsMax: 1024,
@@ -45,7 +45,7 @@ export const bufferedBytesMax = 1024 * 1024;
 /** Limits of a request without a waiting connection, in place of the configured ones. */
 export interface BackgroundInvocationLimits {
   readonly answerMsMax: number;
-  readonly answerBytesMax: number;
+  readonly responseBytesMax: number;
   /** Called once for each instance that is tried, with the log stream ARN of its first container (empty if there is none). */
   readonly onContainer: (logStreamArn: string) => void;
 }
@@ -92,7 +92,7 @@ export interface InvocationReply {
   /** The caller calls it once, after `failed` if that applies, when the response was sent to the client or abandoned. */
   readonly done: () => void;
   /** The caller calls it when the first chunk of a streamed response has arrived. */
-  readonly begun: () => void;
+  readonly onStart: () => void;
   /**
    * Records an error of the body, and converts it for the client: before the first chunk of a streamed response as for
    * any invocation, else as a broken stream.

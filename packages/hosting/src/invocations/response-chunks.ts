@@ -12,7 +12,7 @@ const partBytesMax = 16 * 1024;
  * cancels the response. Throws the error that `reply.failed` returns.
  */
 export async function* responseChunks(reply: InvocationReply): AsyncGenerator<Buffer, void> {
-  const { body, begun, done, failed } = reply;
+  const { body, onStart: begun, done, failed } = reply;
   if (Buffer.isBuffer(body)) throw new Error("bug: the response was not requested as a stream");
   let hasBegun = false;
   try {

@@ -27,7 +27,7 @@ export class BodyCopy {
   }
 
   /** True if there was memory for all chunks so far. */
-  get hasRoom(): boolean {
+  get hasSpace(): boolean {
     return this.#hasRoom;
   }
 
@@ -78,7 +78,7 @@ export class BodyCopy {
     if (this.#heldBytes + heldBytes > bodyBytesMax || !this.#lease.keep(heldBytes)) {
       this.#hasRoom = false;
       this.#pieces = [];
-      this.#lease.give(this.#heldBytes);
+      this.#lease.shrink(this.#heldBytes);
       return;
     }
     this.#heldBytes += heldBytes;

@@ -185,7 +185,7 @@ export class MirrorLease {
   }
 
   /** Returns bytes that were taken. */
-  give(bytes: number): void {
+  shrink(bytes: number): void {
     this.#memory.shrinkBy(bytes);
   }
 

@@ -145,7 +145,7 @@ export class MirroredCalls {
   /** Returns whether the copies of the bodies are complete; counts a loss if not. */
   #isKept(bodies: readonly BodyCopy[]): boolean {
     const { share } = this.#options;
-    if (bodies.some(({ hasRoom }) => !hasRoom)) share.lose("no-room");
+    if (bodies.some(({ hasSpace: hasRoom }) => !hasRoom)) share.lose("no-room");
     else if (bodies.some(({ isWhole }) => !isWhole)) share.lose("cut-short");
     else return true;
     return false;

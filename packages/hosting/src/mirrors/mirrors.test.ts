@@ -46,7 +46,7 @@ class Bench implements AsyncDisposable {
     const calls =
       ask === null
         ? null
-        : new ShadowCalls({ invoke: ask, share, clock, logger, callsMax: 3, answerBytesPerSecond: 1e6 });
+        : new ShadowCalls({ invoke: ask, share, clock, logger, callsMax: 3, responseBytesPerSecond: 1e6 });
     const settings = captureSettings({
       InitialSamplingPercentage: percentage,
       DestinationS3Uri: "s3://kept/there/",
@@ -105,7 +105,7 @@ const replyOf = (body: Buffer | Readable): InvocationReply => ({
   done: () => {},
   openedSession: null,
   closedSession: null,
-  begun: () => {},
+  onStart: () => {},
   failed: (error) => error,
 });
 
@@ -373,7 +373,7 @@ test("a shadow that hangs, fails or never stops responding does not affect calle
     clock,
     logger: bench.mirrors.options.logger,
     callsMax: 3,
-    answerBytesPerSecond: 1e6,
+    responseBytesPerSecond: 1e6,
   });
   const { random, newId } = bench.mirrors.options;
   const shadow = { calls, variantName: "shadow", part: 1 };

@@ -13,7 +13,7 @@ const reply: InvocationReply = {
   body: Buffer.alloc(0),
   byteLength: 0,
   done: () => {},
-  begun: () => {},
+  onStart: () => {},
   failed: (error) => error,
 };
 
@@ -24,7 +24,7 @@ test("a shadow call has the path and the streaming mode of the original call", a
     asked.push({ containerPath, isStreamed });
     return Promise.resolve(reply);
   };
-  const limits = { callsMax: 2, answerBytesPerSecond: 1e6 };
+  const limits = { callsMax: 2, responseBytesPerSecond: 1e6 };
   await using calls = new ShadowCalls({ invoke: ask, share, clock: systemClock, logger: silentLogger, ...limits });
   const plain = { headers: {}, targetModel: null, targetContainer: null, pieces: [] };
   const send = (request: Pick<InvocationRequest, "containerPath" | "isStreamed">) =>
@@ -61,7 +61,7 @@ test("a shadow's responses are read at a limited rate, and calls over that rate 
     clock,
     logger: silentLogger,
     callsMax: 9,
-    answerBytesPerSecond: 1_000_000,
+    responseBytesPerSecond: 1_000_000,
   });
   const request = { headers: {}, targetModel: null, targetContainer: null, pieces: [], isStreamed: true };
   const send = (ended: () => void = () => {}) => calls.send(request, { take: ({ body }) => body, ended });

@@ -14,7 +14,7 @@ export interface ShadowCallsOptions {
   /** Maximum number of concurrent requests. */
   readonly callsMax: number;
   /** Maximum rate at which the shadow's responses are read. */
-  readonly answerBytesPerSecond: number;
+  readonly responseBytesPerSecond: number;
 }
 
 /** A copied request for a shadow variant. */
@@ -40,7 +40,7 @@ export class ShadowCalls implements AsyncDisposable {
 
   constructor(options: ShadowCallsOptions) {
     this.#options = options;
-    const bytes = options.answerBytesPerSecond;
+    const bytes = options.responseBytesPerSecond;
     this.#allowance = new TokenBucket(options.clock, { bytesPerSecondMax: bytes, burstBytesMax: bytes });
     this.#tasks = new TaskGroup((error) => {
       options.logger.error("a request of a shadow variant ended unexpectedly", { error: String(error) });
@@ -129,7 +129,7 @@ export class ShadowCalls implements AsyncDisposable {
     try {
       if (signal.aborted) leave();
       await new Promise<void>((resolve) => {
-        body.once("data", reply.begun).on("data", read).on("error", reply.failed).once("close", resolve);
+        body.once("data", reply.onStart).on("data", read).on("error", reply.failed).once("close", resolve);
         if (body.closed) resolve();
       });
     } finally {

@@ -51,10 +51,10 @@ test("hasRoomFor counts free memory and idle models that were not used since the
   view.resized({ usedBytes: 80, capacityBytes: 100 });
   view.changed(loaded("a", { pinCount: 1 }));
   view.changed(loaded("b", { pinCount: 2 }));
-  assert.deepEqual([view.hasRoomFor(20, 1), view.hasRoomFor(21, Infinity)], [true, false]);
+  assert.deepEqual([view.hasMemoryFor(20, 1), view.hasMemoryFor(21, Infinity)], [true, false]);
   view.used("b", 0, 5);
   assert.deepEqual(
-    [view.hasRoomFor(60, 4), view.hasRoomFor(60, 5), view.hasRoomFor(61, Infinity)],
+    [view.hasMemoryFor(60, 4), view.hasMemoryFor(60, 5), view.hasMemoryFor(61, Infinity)],
     [false, true, false],
   );
   // A request makes a model the most recently used one.
@@ -68,5 +68,5 @@ test("hasRoomFor counts free memory and idle models that were not used since the
       ["b", 0, 8],
     ],
   );
-  assert.equal(view.hasRoomFor(60, 6), true);
+  assert.equal(view.hasMemoryFor(60, 6), true);
 });

@@ -73,7 +73,7 @@ export class ModelsView {
   }
 
   /** Returns whether a model of this size fits without evicting a model that was used after `unusedSinceNs`. */
-  hasRoomFor(bytes: number, unusedSinceNs: number): boolean {
+  hasMemoryFor(bytes: number, unusedSinceNs: number): boolean {
     const { capacityBytes } = this.#memory;
     let { usedBytes } = this.#memory;
     for (const { isLoaded, pinCount, usedNs, ownBytes } of this.#models.values()) {

@@ -267,7 +267,7 @@ export class AsyncInferences implements AsyncDisposable {
     const next = nextAsyncState(life, eventOf(end));
     const result = end.kind === "answered" ? end.result : null;
     if (next.at !== "waiting") {
-      queue.pause.over();
+      queue.pause.close();
       return await this.#resultWriter.writeResult(queue, { entry, invocation }, { life: next, result, trace, closing });
     }
     // The platform shuts down: the request's record is unchanged, so that it runs again after a restart.

@@ -13,7 +13,7 @@ import { SharedVariants } from "../reconcilers/index.ts";
 import type { HostingStore } from "../store/index.ts";
 
 /** Maximum wait for a resize of shared instances. They are in service after one write, because no process has to start. */
-const settledMsMax = 60_000;
+const stableMsMax = 60_000;
 
 /** Opens the operations on inference components, with their reconciler and the variants that they share. */
 export function openComponents(options: {
@@ -35,7 +35,7 @@ export function openComponents(options: {
     nodes: fleet.nodes,
     // An endpoint can be resized only in a stable state, so a transition in progress is awaited first.
     resize: async ({ endpointName, variantName, owner }, instanceCount, signal) => {
-      const wait = { waitMsMax: settledMsMax, signal };
+      const wait = { waitMsMax: stableMsMax, signal };
       await options.waitUntilStable(endpointName, wait);
       await options.resize(endpointName, { variantName, instanceCount }, owner);
       await options.waitUntilStable(endpointName, wait);

@@ -7,7 +7,7 @@ import { readBootId, readContainerFile, type ContainerProcess } from "./containe
 
 const keyOf = ({ endpointName, fleetKey, ordinal }: InstanceOwner) => JSON.stringify([endpointName, fleetKey, ordinal]);
 
-interface LeftInstancesOptions {
+interface AdoptableInstancesOptions {
   readonly directory: string;
   /** A directory for sockets of these instances alone. */
   readonly socketsDirectory: string;
@@ -20,7 +20,7 @@ export class AdoptableInstances {
   readonly #kept = new Map<string, AdoptableInstance>();
 
   /** Keeps one instance for each desired owner; ends and removes all others. */
-  async open({ directory, socketsDirectory, desired, clock }: LeftInstancesOptions): Promise<void> {
+  async open({ directory, socketsDirectory, desired, clock }: AdoptableInstancesOptions): Promise<void> {
     const keys = new Set(desired.map(keyOf));
     await endUnrecorded(directory, clock);
     const sockets = new Set<string>();

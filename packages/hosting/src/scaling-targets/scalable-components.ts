@@ -3,7 +3,7 @@ import type { Hosting, Owner } from "../index.ts";
 import type { ScalableResources } from "../scaling/index.ts";
 
 /** Maximum wait for a scaling activity, in milliseconds: longer than any copy takes to start. */
-const settledMsMax = 3_600_000;
+const stableMsMax = 3_600_000;
 
 /** Returns inference components as scalable resources of Application Auto Scaling, with the number of copies as capacity. */
 export function scalableComponents({ components }: Hosting, owner: Owner): ScalableResources {
@@ -30,7 +30,7 @@ export function scalableComponents({ components }: Hosting, owner: Owner): Scala
   };
 
   async function reached(name: string, to: number, signal: AbortSignal): Promise<void> {
-    await components.waitUntilStable(name, { waitMsMax: settledMsMax, signal });
+    await components.waitUntilStable(name, { waitMsMax: stableMsMax, signal });
     const { state, copyCount } = await components.find(name, owner);
     if (state.at === "InService" && copyCount === to) return;
     const reason = state.at === "InService" ? state.lastFailure : null;

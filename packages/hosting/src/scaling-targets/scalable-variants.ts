@@ -3,7 +3,7 @@ import { failureReason, groupKey, type EndpointDescription, type Hosting, type O
 import type { ScalableResources } from "../scaling/index.ts";
 
 /** Maximum wait for a scaling activity, in milliseconds: longer than any endpoint takes to start. */
-const settledMsMax = 3_600_000;
+const stableMsMax = 3_600_000;
 
 /** The scalable dimension of serverless variants: their provisioned concurrency. */
 const provisioned = "sagemaker:variant:DesiredProvisionedConcurrency";
@@ -55,7 +55,7 @@ export function scalableVariants(hosting: Hosting, owner: Owner): ScalableResour
   };
 
   async function reached(endpoint: string, variant: string, to: number, signal: AbortSignal): Promise<void> {
-    await hosting.waitUntilStable(endpoint, { waitMsMax: settledMsMax, signal });
+    await hosting.waitUntilStable(endpoint, { waitMsMax: stableMsMax, signal });
     const { record } = await hosting.endpoints.describe(endpoint, owner);
     const group = record.generations[0].variants.find(({ plan }) => plan.variant.VariantName === variant);
     const { concurrency, instanceCount } = group?.settled ?? {};

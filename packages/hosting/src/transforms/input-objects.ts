@@ -42,7 +42,7 @@ async function* listedObjects(
       if (isFolderPlaceholder({ key, byteLength })) continue;
       const output = { bucket: target.bucket, key: outputKey(key, source.key, target) };
       const place = { bucket: source.bucket, key };
-      yield { place, output, ordinal, siblingKey: await listedTwin(store, place, source.key) };
+      yield { place, output, ordinal, siblingKey: await findSiblingOutput(store, place, source.key) };
       ordinal += 1;
     }
     startAfter = page.nextStartAfter;
@@ -53,7 +53,7 @@ async function* listedObjects(
  * The prefix `in/data` matches the folder `in/data/` and also `in/datax`, whose output would be that of
  * `in/data/datax`.
  */
-async function listedTwin(
+async function findSiblingOutput(
   store: Pick<ObjectStore, "head">,
   { bucket, key }: S3Location,
   prefix: string,

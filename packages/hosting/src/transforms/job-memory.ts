@@ -39,7 +39,7 @@ export class JobMemory {
     const account: ObjectMemory = new ObjectMemory({
       tryTake: (bytes) => this.#tryTake(account, bytes),
       take: (bytes, signal) => this.#take(account, bytes, signal),
-      give: (bytes) => this.#give(bytes),
+      release: (bytes) => this.#give(bytes),
       closed: () => {
         this.#accounts.delete(account);
         this.#admit();
@@ -108,7 +108,7 @@ export class JobMemory {
 interface Account {
   readonly tryTake: (bytes: number) => boolean;
   readonly take: (bytes: number, signal: AbortSignal) => Promise<void>;
-  readonly give: (bytes: number) => void;
+  readonly release: (bytes: number) => void;
   readonly closed: () => void;
 }
 
@@ -142,7 +142,7 @@ export class ObjectMemory implements Disposable {
   [Symbol.dispose](): void {
     if (this.#isClosed) return;
     this.#isClosed = true;
-    this.#account.give(this.#bytes);
+    this.#account.release(this.#bytes);
     this.#bytes = 0;
     this.#account.closed();
   }
@@ -152,11 +152,11 @@ export class ObjectMemory implements Disposable {
     const held = new BytesLease(bytes, (given) => {
       if (this.#isClosed) return;
       this.#bytes -= given;
-      this.#account.give(given);
+      this.#account.release(given);
     });
     // The account was disposed during the wait.
     if (this.#isClosed) {
-      this.#account.give(bytes);
+      this.#account.release(bytes);
       this.#bytes -= bytes;
     }
     return held;

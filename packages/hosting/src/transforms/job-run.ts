@@ -33,13 +33,13 @@ export interface JobRunOptions {
 const finishingMax = 16;
 
 /** Maximum number of finished objects after an unfinished one; above it no further object is started. */
-const beyondMax = 500;
+const namedFailuresMax = 500;
 
 interface Work {
   readonly instance: TransformInstance;
   readonly shape: RequestShape;
   readonly objects: () => Promise<InputObject | null>;
-  readonly answers: ResponseSizes;
+  readonly responseSizes: ResponseSizes;
   /** Ends the whole job with an error. */
   readonly fail: (error: unknown) => void;
 }
@@ -91,11 +91,11 @@ export class JobRun {
       const shape = chooseRequestShape(job.request, (await instances[0]?.executionParameters(either)) ?? {});
       await this.#options.started();
       this.#tell(`the job runs: ${JSON.stringify(shape)}`);
-      const answers = { bytesMax: 0 };
+      const responseSizes = { bytesMax: 0 };
       const objects = sharedOut(listInputObjects(store, this.#plan, this.#progress));
       const workers = instances.flatMap((instance) => {
         instance.allow(shape.concurrency);
-        const work = { instance, shape, objects, answers, fail: (error: unknown) => failed.abort(error) };
+        const work = { instance, shape, objects, responseSizes, fail: (error: unknown) => failed.abort(error) };
         return Array.from({ length: shape.concurrency }, () => this.#work(work, either));
       });
       for (const worker of workers) worker.catch((error: unknown) => failed.abort(error));
@@ -135,7 +135,7 @@ export class JobRun {
 
   #instance(): TransformInstance {
     const { job, fleet, newInstanceId } = this.#options;
-    return new TransformInstance({ id: newInstanceId(), job, plan: this.#plan, fleet, tell: this.#tell });
+    return new TransformInstance({ id: newInstanceId(), job, plan: this.#plan, fleet, log: this.#tell });
   }
 
   async #start(instances: readonly TransformInstance[], either: AbortSignal, failed: AbortController): Promise<void> {
@@ -149,7 +149,7 @@ export class JobRun {
   async #work(work: Work, signal: AbortSignal): Promise<void> {
     const finishing = new Set<Promise<void>>();
     for (;;) {
-      while (this.#progress.doneKeys.length >= beyondMax) await rejectOnAbort(this.#ended.nextChange(), signal);
+      while (this.#progress.doneKeys.length >= namedFailuresMax) await rejectOnAbort(this.#ended.nextChange(), signal);
       const object = await work.objects();
       signal.throwIfAborted();
       if (object === null) break;
@@ -159,7 +159,7 @@ export class JobRun {
         continue;
       }
       const answered = Promise.withResolvers<void>();
-      const done = this.#transform(object, { ...work, answered: answered.resolve }, signal)
+      const done = this.#transform(object, { ...work, onResponse: answered.resolve }, signal)
         .catch(work.fail)
         .finally(() => {
           finishing.delete(done);
@@ -173,7 +173,7 @@ export class JobRun {
     signal.throwIfAborted();
   }
 
-  async #transform(object: InputObject, work: Work & { readonly answered: () => void }, signal: AbortSignal) {
+  async #transform(object: InputObject, work: Work & { readonly onResponse: () => void }, signal: AbortSignal) {
     const { fleet, memory, loopQueue } = this.#options;
     let bytes;
     try {

@@ -19,9 +19,9 @@ export interface ObjectTransformOptions {
   /** Shared by all jobs. */
   readonly loopQueue: EventLoopQueue;
   /** Sizes of the job's responses so far. */
-  readonly answers: ResponseSizes;
+  readonly responseSizes: ResponseSizes;
   /** Called when the container is done with the object, whose output may still be written. */
-  readonly answered: () => void;
+  readonly onResponse: () => void;
 }
 
 /** The largest response of a job so far, which is the memory reserved for the next one. */
@@ -30,15 +30,15 @@ export interface ResponseSizes {
 }
 
 /** Maximum size of responses that wait for their order, together; as for payloads. */
-const answersBytesMax = 100 * 2 ** 20;
+const responsesBytesMax = 100 * 2 ** 20;
 /** Memory reserved for the first responses of a job. */
-const answerBytesFirst = 64 * 1024;
+const firstResponseBytes = 64 * 1024;
 /** Memory of a stream through the container in its buffers on both sides. */
 const streamBytes = 2 ** 20;
 /** Size of writes to the store: a write for each short response would cost more than the response. */
-const pieceBytes = 64 * 1024;
+const chunkBytes = 64 * 1024;
 
-interface ObjectPart extends Omit<ObjectTransformOptions, "memory"> {
+interface ObjectChunk extends Omit<ObjectTransformOptions, "memory"> {
   readonly memory: ObjectMemory;
 }
 
@@ -57,14 +57,14 @@ export async function transformObject(
   using memory = options.memory.open();
   const part = { ...options, memory };
   const pieces = isOneRequest(plan, shape)
-    ? streamedAnswer(place, part, either)
-    : inPieces(orderedAnswers(place, part, either));
+    ? streamedResponse(place, part, either)
+    : inChunks(orderedResponses(place, part, either));
   let failure: { readonly error: unknown } | null = null;
   // The store would report a broken body with another error.
   const told = async function* () {
     try {
       yield* pieces;
-      options.answered();
+      options.onResponse();
     } catch (error) {
       failure = { error: toSourceError(error) };
       throw error;
@@ -90,9 +90,9 @@ function isOneRequest({ splitType, processing }: TransformPlan, { strategy, payl
   return splitType === "None" || (payloadBytesMax === null && strategy === "MultiRecord");
 }
 
-async function* streamedAnswer(
+async function* streamedResponse(
   place: InputObject["place"],
-  { store, plan, shape, instance, memory }: ObjectPart,
+  { store, plan, shape, instance, memory }: ObjectChunk,
   signal: AbortSignal,
 ): AsyncGenerator<Buffer> {
   await memory.hold(streamBytes + instance.hopBytes, signal);
@@ -120,16 +120,16 @@ async function* streamedAnswer(
 }
 
 /** Sends requests while there are free slots; yields their responses in the order of the object. */
-async function* orderedAnswers(
+async function* orderedResponses(
   place: InputObject["place"],
-  options: ObjectPart,
+  options: ObjectChunk,
   signal: AbortSignal,
 ): AsyncGenerator<Buffer> {
   const { store, plan, shape, memory, loopQueue } = options;
   const source = await openObjectSource(store, place, { isGzip: plan.isGzip, bytesMax: null });
   const bytes = payloadBytes(source, options);
   const payloads = objectPayloads(source, plan, shape, { loopQueue, signal });
-  const asked: Promise<HeldAnswer>[] = [];
+  const asked: Promise<BufferedResponse>[] = [];
   const next = async function* () {
     const first = await asked.shift();
     if (first === undefined) return;
@@ -154,7 +154,7 @@ async function* orderedAnswers(
       }
       const { body, originals } = payload.value;
       held.shrinkTo(body.length + (originals?.length ?? 0));
-      const answer = askFor(payload.value, held, options, signal);
+      const answer = requestPayload(payload.value, held, options, signal);
       // It may fail before it is awaited.
       answer.catch(() => {});
       asked.push(answer);
@@ -167,32 +167,35 @@ async function* orderedAnswers(
 }
 
 /** Returns the maximum size of an object's payload; less for a short object. */
-function payloadBytes({ byteLength }: ObjectSource, { plan, shape }: ObjectPart): number {
+function payloadBytes({ byteLength }: ObjectSource, { plan, shape }: ObjectChunk): number {
   const bytesMax = shape.payloadBytesMax ?? recordBytesMaxDefault;
   const bytes = byteLength === null ? bytesMax : Math.min(bytesMax, byteLength);
   return plan.processing === null ? bytes : 2 * bytes;
 }
 
-interface HeldAnswer {
+interface BufferedResponse {
   readonly answer: Buffer;
   /** Returned when the response has been consumed. */
   readonly held: BytesLease;
 }
 
 /** Sends a payload; if the response is longer than expected, reserves more memory and sends it again. */
-async function askFor(
+async function requestPayload(
   { body, originals }: Payload,
   payload: BytesLease,
-  { instance, plan, shape, memory, answers, loopQueue }: ObjectPart,
+  { instance, plan, shape, memory, responseSizes: answers, loopQueue }: ObjectChunk,
   signal: AbortSignal,
-): Promise<HeldAnswer> {
-  const answerBytesMax = Math.floor(answersBytesMax / shape.concurrency);
+): Promise<BufferedResponse> {
+  const answerBytesMax = Math.floor(responsesBytesMax / shape.concurrency);
   using _payload = payload;
   for (;;) {
-    const answerHeldBytes = Math.min(answerBytesMax, Math.max(answerBytesFirst, answers.bytesMax));
+    const answerHeldBytes = Math.min(answerBytesMax, Math.max(firstResponseBytes, answers.bytesMax));
     const held = await memory.hold(answerHeldBytes + instance.hopBytes, signal);
     try {
-      const answer = await instance.invoke({ body, answerBytesMax, answerHeldBytes }, signal);
+      const answer = await instance.invoke(
+        { body, responseBytesMax: answerBytesMax, responseBufferedBytes: answerHeldBytes },
+        signal,
+      );
       const { processing, assemblesLines } = plan;
       const result =
         processing === null ? answer : await processResponse(answer, originals, processing, { loopQueue, signal });
@@ -208,13 +211,13 @@ async function askFor(
 }
 
 /** Joins short responses. */
-async function* inPieces(answers: AsyncGenerator<Buffer>): AsyncGenerator<Buffer> {
+async function* inChunks(answers: AsyncGenerator<Buffer>): AsyncGenerator<Buffer> {
   let short: Buffer[] = [];
   let byteLength = 0;
   for await (const answer of answers) {
     short.push(answer);
     byteLength += answer.length;
-    if (byteLength < pieceBytes) continue;
+    if (byteLength < chunkBytes) continue;
     yield* short.length === 1 ? [answer] : [Buffer.concat(short, byteLength)];
     short = [];
     byteLength = 0;

@@ -42,9 +42,9 @@ import { transformOwnerName, type TransformJobRecord } from "./transform-state.t
 import { transformVariantPlan } from "./variant-plan.ts";
 
 const sampleIntervalMs = 20_000;
-const hopAnswerBytesMax = 100 * 2 ** 20;
+const hopResponseBytesMax = 100 * 2 ** 20;
 /** In a pipeline one container's response is buffered until the next has responded. */
-const hopsHeldAtOnce = 2;
+const bufferedHopsMax = 2;
 
 export interface TransformInstanceOptions {
   readonly id: string;
@@ -52,15 +52,15 @@ export interface TransformInstanceOptions {
   readonly plan: TransformPlan;
   readonly fleet: FleetOptions;
   /** Writes a line to the job's log. */
-  readonly tell: (line: string) => void;
+  readonly log: (line: string) => void;
 }
 
 /** A request whose response is buffered. */
 export interface BufferedTransformRequest {
   readonly body: Buffer;
-  readonly answerBytesMax: number;
+  readonly responseBytesMax: number;
   /** Memory reserved for the response; a longer one is cancelled with `ResponseExceedsReservation`. */
-  readonly answerHeldBytes: number;
+  readonly responseBufferedBytes: number;
 }
 
 /** A response that needs more reserved memory before the request is repeated. */
@@ -123,7 +123,7 @@ export class TransformInstance implements AsyncDisposable {
       placed,
       budget,
       containers,
-      fleet: { ...fleet, instanceLimits: patient(fleet, plan.timeoutMs) },
+      fleet: { ...fleet, instanceLimits: withTimeout(fleet, plan.timeoutMs) },
       metrics: this.#metrics,
       modelOutdated: () => {},
       place: { ...job.owner, logGroup: transformLogGroup, logsLink: fleet.logsLink },
@@ -151,7 +151,7 @@ export class TransformInstance implements AsyncDisposable {
 
   /** Memory of a request between containers, in addition to its body and its response. */
   get hopBytes(): number {
-    return this.#member.invoked.length > 1 ? hopsHeldAtOnce * bufferedBytesMax : 0;
+    return this.#member.invoked.length > 1 ? bufferedHopsMax * bufferedBytesMax : 0;
   }
 
   /** Resolves with the complete response. Rejects with the error of the last attempt. */
@@ -183,7 +183,7 @@ export class TransformInstance implements AsyncDisposable {
   }
 
   async #attempted<Value>(signal: AbortSignal, attempt: () => Promise<Value>): Promise<Value> {
-    const { plan, fleet, tell } = this.#options;
+    const { plan, fleet, log: tell } = this.#options;
     for (let count = 0; ; count++) {
       try {
         return await attempt();
@@ -202,7 +202,7 @@ export class TransformInstance implements AsyncDisposable {
   }
 
   async #askOnce(
-    { body, answerBytesMax, answerHeldBytes }: BufferedTransformRequest,
+    { body, responseBytesMax: answerBytesMax, responseBufferedBytes: answerHeldBytes }: BufferedTransformRequest,
     signal: AbortSignal,
   ): Promise<Buffer> {
     const admit = (byteLength: number) => {
@@ -281,7 +281,7 @@ export class TransformInstance implements AsyncDisposable {
     const untilNs = clock.monotonicNs() + this.#options.plan.timeoutMs * 1e6;
     using chain = new ContainerChain({
       hops,
-      answerBytesMax: hopAnswerBytesMax,
+      responseBytesMax: hopResponseBytesMax,
       untilNs,
       clock,
       mayGoElsewhere: false,
@@ -339,7 +339,7 @@ export class TransformInstance implements AsyncDisposable {
 }
 
 /** Returns limits for batches: a container may take as long as the job allows before the first byte of its response. */
-function patient(fleet: FleetOptions, timeoutMs: number): FleetOptions["instanceLimits"] {
+function withTimeout(fleet: FleetOptions, timeoutMs: number): FleetOptions["instanceLimits"] {
   const { instanceLimits } = fleet;
   const stalledMsMax = Math.max(instanceLimits.container.stalledMsMax, timeoutMs);
   return { ...instanceLimits, container: { ...instanceLimits.container, stalledMsMax } };

@@ -2,7 +2,7 @@ import type { ContainerDefinition, VariantPlan } from "../definitions/index.ts";
 import { groupsFootprint, type Footprint } from "../endpoints/index.ts";
 import type { TransformJobRecord } from "./transform-state.ts";
 
-const strategyWords = { MultiRecord: "MULTI_RECORD", SingleRecord: "SINGLE_RECORD" } as const;
+const strategyNames = { MultiRecord: "MULTI_RECORD", SingleRecord: "SINGLE_RECORD" } as const;
 
 type PlannedJob = Pick<TransformJobRecord, "model" | "request" | "name" | "expectedBytes">;
 
@@ -42,7 +42,7 @@ function batchVariables(request: TransformJobRecord["request"]): Readonly<Record
   return {
     SAGEMAKER_BATCH: "True",
     ...(payload === undefined ? {} : { SAGEMAKER_MAX_PAYLOAD_IN_MB: String(payload) }),
-    ...(strategy === undefined ? {} : { SAGEMAKER_BATCH_STRATEGY: strategyWords[strategy] }),
+    ...(strategy === undefined ? {} : { SAGEMAKER_BATCH_STRATEGY: strategyNames[strategy] }),
     ...(concurrency === 0 ? {} : { SAGEMAKER_MAX_CONCURRENT_TRANSFORMS: String(concurrency) }),
   };
 }

@@ -197,7 +197,7 @@ function refusedCall(name: string): never {
   throw new PickleError(`calls '${name}', which is a class`);
 }
 
-type Hands = Readonly<{
+type PickleHandlers = Readonly<{
   byte(): number;
   uint(width: number): number;
   int32(): number;
@@ -229,13 +229,13 @@ function append(to: Pickled, items: readonly Pickled[]): void {
   for (const item of items) to.push(item);
 }
 
-function tuple(h: Hands, count: number): void {
+function tuple(h: PickleHandlers, count: number): void {
   const values = Array.from({ length: count }, () => h.pop());
   h.push(values.toReversed());
 }
 
 /** The instructions by their codes, without those for extensions and external buffers. */
-const steps: Readonly<Record<number, (h: Hands) => void>> = {
+const steps: Readonly<Record<number, (h: PickleHandlers) => void>> = {
   0x80: (h) => h.skip(1), // PROTO
   0x95: (h) => h.skip(8), // FRAME
   0x28: (h) => h.push(mark), // MARK

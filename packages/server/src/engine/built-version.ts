@@ -40,7 +40,7 @@ export interface BuilderDependencies {
   readonly backendConfig: (backend: string) => ReadonlyMap<string, string>;
   readonly autoComplete: boolean;
   readonly budget: MemoryBudget;
-  readonly doors: ModelCallerDependencies;
+  readonly callers: ModelCallerDependencies;
   readonly clock: Clock;
   readonly log: Logger;
   readonly fillRandom: (bytes: Uint8Array) => void;
@@ -72,7 +72,7 @@ export class VersionBuilder {
     const { source, config: found } = order;
     const startNs = this.#parts.clock.monotonicNs();
     const health: ModelHealth = { unhealthy: null };
-    const door = new ModelCaller(this.#parts.doors, order.namespace);
+    const door = new ModelCaller(this.#parts.callers, order.namespace);
     const context: LoadContext = {
       arena: order.arena,
       metrics: order.metrics,

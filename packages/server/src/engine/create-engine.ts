@@ -99,7 +99,7 @@ export class EngineCore implements Engine, AsyncDisposable {
       budget: this.#budget,
       clock: options.clock,
       calls: new CallGraph(options.clock),
-      doors: {
+      callers: {
         table: this.#table,
         clock: options.clock,
         load: (namespace, name, override, signal) => this.#loadCalled(namespace, name, override, signal),
@@ -116,7 +116,7 @@ export class EngineCore implements Engine, AsyncDisposable {
           queueLengthMax: options.queueLengthMax,
         }),
       observer: (opened) => this.#observers.open(opened),
-      retired: (namespace, name, version) => this.#observers.close(namespace, name, version),
+      onRetired: (namespace, name, version) => this.#observers.close(namespace, name, version),
       background: (work) => this.#draining.run(() => work),
     });
   }

@@ -22,7 +22,7 @@ export interface VersionExchangeDependencies {
   readonly scheduler: (config: ModelConfig, version: number, made: Composition) => Scheduler;
   readonly observer: (opened: OpenedVersion) => RequestObserver;
   /** Called after a version's statistics and metrics were removed. */
-  readonly retired: (namespace: string, name: string, version: number) => void;
+  readonly onRetired: (namespace: string, name: string, version: number) => void;
   /** Takes ownership of work that continues after a load or unload has returned, such as draining a replaced version. */
   readonly background: (work: Promise<void>) => void;
 }
@@ -185,7 +185,7 @@ export class VersionExchange {
       const now = entry.versions.get(version);
       if (now === unloading) entry.setState(version, { at: "unavailable", reason: "unloaded" });
       // A version that serves again by now keeps its counts, as after a reload.
-      if (now?.at !== "ready") this.#parts.retired(entry.namespace, entry.name, version);
+      if (now?.at !== "ready") this.#parts.onRetired(entry.namespace, entry.name, version);
       this.#logUnloaded(entry, version);
     };
     this.#parts.background(before.serving[Symbol.asyncDispose]().then(ended));

@@ -61,10 +61,10 @@ export interface Operator {
  * An attribute's value: bigint for INT, number for FLOAT, string for STRING, a typed array for a list, a graph for the body of a loop or
  * branch.
  */
-export type OnnxAttribute = bigint | number | string | Float32Array | Int32Array | RepeatedWords | OnnxGraph;
+export type OnnxAttribute = bigint | number | string | Float32Array | Int32Array | RepeatedValues | OnnxGraph;
 
 /** A list of strings with many duplicates: element i is `words[places[i]]`. The words are ASCII and shorter than 128 bytes. */
-export interface RepeatedWords {
+export interface RepeatedValues {
   readonly words: readonly string[];
   readonly places: Uint8Array;
 }
@@ -219,7 +219,7 @@ function packedIntegers(field: number, values: Int32Array): Encoded {
   return written(writer.join());
 }
 
-function repeatedWords(field: number, { words, places }: RepeatedWords): Encoded {
+function repeatedWords(field: number, { words, places }: RepeatedValues): Encoded {
   const encoded = words.map((word) => new BinaryWriter().tag(field, WireType.LengthDelimited).string(word).finish());
   const writer = new BinaryWriter();
   for (const place of places) writer.raw(encoded[place] as Uint8Array);

@@ -7,7 +7,7 @@ const keptPerModel = 2;
 /** Disk space that even an empty file takes: one block and one directory entry. */
 const entryBytes = 4096;
 
-interface MadeDirectory {
+interface CreatedDirectory {
   readonly path: string;
   readonly bytes: number;
 }
@@ -22,7 +22,7 @@ export interface OverrideFilesOptions {
 /** Directories with the files that clients send in `file:` parameters of loads. All are removed when this is disposed. */
 export class OverrideFiles implements AsyncDisposable {
   readonly #options: OverrideFilesOptions;
-  readonly #made = new Map<string, MadeDirectory[]>();
+  readonly #made = new Map<string, CreatedDirectory[]>();
   #usedBytes = 0;
 
   constructor(options: OverrideFilesOptions) {

@@ -24,7 +24,7 @@ class DirectScheduler implements Scheduler, RequestOwner, PoolEvents {
 
   constructor(instances: readonly Instance[], options: SchedulerOptions) {
     this.#options = options;
-    this.#pool = new InstancePool(instances, { clock: options.clock, handsAhead: true }, this);
+    this.#pool = new InstancePool(instances, { clock: options.clock, prefetches: true }, this);
   }
 
   get pendingCount(): number {
@@ -91,7 +91,7 @@ class DirectScheduler implements Scheduler, RequestOwner, PoolEvents {
   #refusal(request: InferenceRequest): InferenceError | null {
     if (this.#drain.closing) return schedulerStoppingError(request);
     if (request.signal?.aborted) return requestCancelled(request);
-    const waitingCount = this.#queue.length + this.#pool.answeringCount;
+    const waitingCount = this.#queue.length + this.#pool.respondingCount;
     return waitingCount >= this.#options.queueLengthMax ? queueFullError(request) : null;
   }
 

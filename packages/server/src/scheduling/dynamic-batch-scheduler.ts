@@ -68,7 +68,7 @@ class DynamicBatchScheduler implements Scheduler, RequestOwner, PoolEvents {
     this.#order = config.scheduling.preserveOrdering ? new ResponseOrder() : null;
     this.#pool = new InstancePool(
       instances,
-      { clock: options.clock, handsAhead: !hasQueueRules(config.scheduling) },
+      { clock: options.clock, prefetches: !hasQueueRules(config.scheduling) },
       this,
     );
     this.#delayOver = new WakeUp(options.clock, this.#form);
@@ -154,7 +154,7 @@ class DynamicBatchScheduler implements Scheduler, RequestOwner, PoolEvents {
 
   #isFull(level: number): boolean {
     const endedCount = this.#order?.endedCount ?? 0;
-    const waitingCount = this.#queue.length + this.#pool.answeringCount + endedCount;
+    const waitingCount = this.#queue.length + this.#pool.respondingCount + endedCount;
     return waitingCount >= this.#options.queueLengthMax || this.#queue.isFull(level);
   }
 

@@ -89,7 +89,7 @@ export class EnsembleRun implements FrameRun {
     this.#shared = shared;
     this.#request = request;
     this.#record = record;
-    this.#root = new EnsembleFrame(this, null, firstAnswer);
+    this.#root = new EnsembleFrame(this, null, firstResponse);
     for (const tensor of request.inputs) {
       const index = shared.graph.inputs.get(tensor.name);
       if (index === undefined) continue;
@@ -194,14 +194,14 @@ export class EnsembleRun implements FrameRun {
     const record = newRecord(request.receivedNs);
     await this.#shared.models.stream(step.index, request, record);
     this.#addTimes(record);
-    this.#streamsOf(step)?.leave(step.index);
+    this.#streamsOf(step)?.release(step.index);
     this.#stepOver(step);
   }
 
   /** Called when a step has released its request and has sent its last response. */
   #stepOver(step: GraphStep): void {
     this.#stepCount--;
-    this.#shared.gates.leave(step.index);
+    this.#shared.gates.release(step.index);
     this.#endIfIdle();
   }
 
@@ -353,7 +353,7 @@ export class EnsembleRun implements FrameRun {
   #fail(error: InferenceError): void {
     if (this.#state === "settled") return;
     this.#settle();
-    for (const waiting of this.#waiting ?? []) waiting.giveUp();
+    for (const waiting of this.#waiting ?? []) waiting.cancel();
     this.#waiting = null;
     this.#controller?.abort(error);
     this.#root.discard();
@@ -398,4 +398,4 @@ function isLast(frame: EnsembleFrame): boolean {
 }
 
 /** Initial state of the root frame, which results from the request and not from a response. */
-const firstAnswer = { taken: null, isFinal: true };
+const firstResponse = { taken: null, isFinal: true };

@@ -44,7 +44,7 @@ export interface PoolEvents {
 export interface PoolOptions {
   readonly clock: Clock;
   /** True if an executing instance may be handed further batches. Queue rules (priorities, timeouts) no longer apply to those. */
-  readonly handsAhead: boolean;
+  readonly prefetches: boolean;
 }
 
 /**
@@ -62,7 +62,7 @@ export class InstancePool {
   /** Responses still to come, of requests that their instances have released; null for those that no request receives. */
   readonly #responding = new Map<DeferredResponses, QueuedRequest | null>();
 
-  constructor(instances: readonly Instance[], { clock, handsAhead }: PoolOptions, events: PoolEvents) {
+  constructor(instances: readonly Instance[], { clock, prefetches: handsAhead }: PoolOptions, events: PoolEvents) {
     this.#slots = instances.map((instance) => ({ instance, batches: [], isAwaited: false }));
     this.#handsAhead = handsAhead;
     this.#clock = clock;
@@ -75,7 +75,7 @@ export class InstancePool {
   }
 
   /** Number of requests that their instances have released, with responses still to come. */
-  get answeringCount(): number {
+  get respondingCount(): number {
     return this.#responding.size;
   }
 

@@ -36,7 +36,7 @@ export class StepGates {
     this.#waiting[step]?.add(waiter);
   }
 
-  leave(step: number): void {
+  release(step: number): void {
     const waiting = this.#waiting[step] as Set<GateWaiter>;
     for (const next of waiting) {
       waiting.delete(next);
@@ -80,7 +80,7 @@ export class WaitingStep implements GateWaiter {
   }
 
   /** Stops waiting. Acquired slots are not released, because the run that the limits belong to has ended. */
-  giveUp(): void {
+  cancel(): void {
     this.#gates[this.#passedCount]?.cancelWait(this.#step, this);
   }
 }

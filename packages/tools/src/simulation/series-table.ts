@@ -95,15 +95,15 @@ function fromJson(text: string): Columns {
   }
   const columns: Columns = new Map();
   if (Array.isArray(value)) addRows(columns, value);
-  else addAnswer(columns, (value ?? {}) as Record<string, unknown>);
+  else addResult(columns, (value ?? {}) as Record<string, unknown>);
   return columns;
 }
 
 /** Adds the data of a response; several pages of one metric are one column. */
-function addAnswer(columns: Columns, answer: Readonly<Record<string, unknown>>): void {
+function addResult(columns: Columns, answer: Readonly<Record<string, unknown>>): void {
   const { MetricDataResults: results, Timestamps: times, Values: values, Datapoints: points } = answer;
   if (Array.isArray(results)) {
-    for (const each of results) addAnswer(columns, (each ?? {}) as Record<string, unknown>);
+    for (const each of results) addResult(columns, (each ?? {}) as Record<string, unknown>);
     return;
   }
   if (Array.isArray(points)) return addRows(columns, points);

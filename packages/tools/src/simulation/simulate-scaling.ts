@@ -61,7 +61,7 @@ const named = {
 const policyName = "simulated";
 
 /** A simulated clock without timers. */
-class MovedClock implements Clock {
+class SimulatedClock implements Clock {
   nowMs = originMs;
   epochMs(): number {
     return this.nowMs;
@@ -128,7 +128,7 @@ type World = Awaited<ReturnType<typeof openWorld>>;
 
 async function openWorld(asked: SimulationInput) {
   await using opening = new AsyncDisposableStack();
-  const clock = new MovedClock();
+  const clock = new SimulatedClock();
   const series = new InMemoryMetricStore({ clock, seriesMax: 100, bytesMax: 64 * 2 ** 20 });
   const readValues = createAlarmValueReader({ series, clock });
   const common = { documents: new MemoryDocuments(), readValues, clock, logger: silentLogger };

@@ -97,8 +97,8 @@ function targetOperations(parts: AutoscalingDependencies) {
           .filter(({ target }) => isRequestedTarget(input, target))
           .flatMap(({ activities }) => activities)
           .filter(({ notScaled }) => notScaled === null || input.IncludeNotScaledActivities === true)
-          .toSorted((a, b) => (activityPlace(a) < activityPlace(b) ? 1 : -1));
-        const { page, next } = pageAfter(found, activityPlace, {
+          .toSorted((a, b) => (activityPosition(a) < activityPosition(b) ? 1 : -1));
+        const { page, next } = pageAfter(found, activityPosition, {
           ...autoscalingPageQuery("DescribeScalingActivities", input),
           isDescending: true,
         });
@@ -264,7 +264,7 @@ function policyOfType(
   }
 }
 
-function activityPlace({ startMs, id }: { readonly startMs: number; readonly id: string }): string {
+function activityPosition({ startMs, id }: { readonly startMs: number; readonly id: string }): string {
   return `${String(startMs).padStart(15, "0")} ${id}`;
 }
 

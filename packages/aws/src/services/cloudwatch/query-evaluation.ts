@@ -26,7 +26,7 @@ const foundMax = 500;
 /** Metrics of all namespaces. */
 const everything = { namespace: null, metricName: null, dimensions: [], recordedSinceMs: null };
 
-interface SearchAsked {
+interface SearchQuery {
   readonly text: string;
   readonly stat: string;
   readonly periodSeconds: number;
@@ -143,7 +143,7 @@ export class MetricQueryEvaluation {
     return found;
   }
 
-  *#search({ text, stat, periodSeconds }: SearchAsked): ComputationSteps<readonly TimeSeries[]> {
+  *#search({ text, stat, periodSeconds }: SearchQuery): ComputationSteps<readonly TimeSeries[]> {
     const matches = parseMetricSearch(text);
     checkMetricPeriod(periodSeconds);
     parseStatistic(stat, "SEARCH");

@@ -25,7 +25,7 @@ export interface CloudWatchDependencies extends AlarmOperationsDependencies {
   readonly clock: Clock;
 }
 
-type SeriesParts = Pick<CloudWatchDependencies, "series" | "clock">;
+type SeriesDependencies = Pick<CloudWatchDependencies, "series" | "clock">;
 
 const datapointsMax = 1440;
 const metricsPerPage = 500;
@@ -129,7 +129,7 @@ interface ListedMetric {
 }
 
 async function listMetrics(
-  { series, clock }: SeriesParts,
+  { series, clock }: SeriesDependencies,
   input: CloudwatchInputs["ListMetricsInput"],
   { nextTick }: CallContext,
 ) {

@@ -131,13 +131,13 @@ export function logsService(dependencies: LogsDependencies) {
   } as const satisfies ModelledService;
 }
 
-interface ChangingParts {
+interface MutableDependencies {
   readonly store: LogStreams;
   readonly clock: Clock;
   readonly metricFilters: GroupFilters;
 }
 
-function changingOperations({ store, clock, metricFilters }: ChangingParts) {
+function changingOperations({ store, clock, metricFilters }: MutableDependencies) {
   return {
     CreateLogGroup: {
       resource: group,

@@ -99,7 +99,7 @@ export function readInvocation(
     targetContainer: utf8Header(request, targetContainerHeader),
     ...(session === undefined ? {} : { session }),
     isStreamed: operation === "InvokeEndpointWithResponseStream",
-    body: () => takeBody(request, { length, bytesMax: requestBytesMax, memory: context.memory }),
+    body: () => readBody(request, { length, bytesMax: requestBytesMax, memory: context.memory }),
     memory: context.memory,
     receivedNs,
     signal: context.signal,
@@ -141,13 +141,16 @@ function declaredLength(request: IncomingMessage, bytesMax: number): number | nu
   return length;
 }
 
-interface TakenBody {
+interface BodyOptions {
   readonly length: number | null;
   readonly bytesMax: number;
   readonly memory: ByteLease;
 }
 
-async function takeBody(request: IncomingMessage, { length, bytesMax, memory }: TakenBody): Promise<Buffer | Readable> {
+async function readBody(
+  request: IncomingMessage,
+  { length, bytesMax, memory }: BodyOptions,
+): Promise<Buffer | Readable> {
   if (length !== null && length > bufferedBytesMax) return request;
   // The memory of a body that was buffered for its signature is already taken.
   const isHeld = memory.bytes > 0;

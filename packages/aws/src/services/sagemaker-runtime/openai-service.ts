@@ -67,7 +67,7 @@ export function openAiService({ clock, allowedOrigins, ...options }: OpenAiDepen
       const opened = openedCall(operations[asked.operation], call);
       return isByToken ? { ...opened, additionalActions: ["sagemaker:CallWithBearerToken"] } : opened;
     },
-    sendError: answerOpenAiError,
+    sendError: sendOpenAiError,
   } as const satisfies RawService;
 }
 
@@ -85,7 +85,7 @@ async function proven(
   return { isByToken: true, request };
 }
 
-function answerOpenAiError({ response, context, logger, clock }: RawExchange, thrown: unknown): void {
+function sendOpenAiError({ response, context, logger, clock }: RawExchange, thrown: unknown): void {
   const { status, document } = openAiError(thrown);
   if (status === 500 && !(thrown instanceof AwsError) && !context.signal.aborted) {
     logger.error("a call of OpenAI's API failed", { error: thrown instanceof Error ? thrown.stack : String(thrown) });

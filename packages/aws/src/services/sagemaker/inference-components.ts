@@ -34,7 +34,7 @@ function changes(hosting: Hosting) {
     CreateInferenceComponent: {
       resource,
       async handle(input, context) {
-        const spec = askedSpecs(input, hosting);
+        const spec = requestedSpecs(input, hosting);
         if (spec === null) throw validationError("Either Specification or Specifications must be given.");
         const record = await components.create({
           name: input.InferenceComponentName,
@@ -54,7 +54,7 @@ function changes(hosting: Hosting) {
         const { arn } = await components.update({
           name: input.InferenceComponentName,
           owner: ownerOf(context),
-          spec: askedSpecs(input, hosting),
+          spec: requestedSpecs(input, hosting),
           copyCount: input.RuntimeConfig?.CopyCount ?? null,
           rolling: rollingOf(input.DeploymentConfig),
         });
@@ -119,7 +119,7 @@ function questions({ components }: Hosting) {
 const ownerOf = ({ region, accountId }: CallContext) => ({ region, accountId });
 
 /** Returns null without a specification. With several, each is for another instance type. */
-function askedSpecs(
+function requestedSpecs(
   {
     Specification: one,
     Specifications: several = [],
@@ -129,7 +129,7 @@ function askedSpecs(
   },
   { runsImages }: Hosting,
 ): RequestedComponentSpec | null {
-  if (several.length === 0) return one === undefined ? null : askedSpec(one, runsImages);
+  if (several.length === 0) return one === undefined ? null : requestedSpec(one, runsImages);
   if (one !== undefined) throw validationError("Specification and Specifications cannot be used together.");
   const types = several.map(({ InstanceType: type }) => type);
   if (several.length > 1 && types.includes(undefined)) {
@@ -137,11 +137,11 @@ function askedSpecs(
   }
   const twice = types.find((type, index) => types.indexOf(type) !== index);
   if (twice !== undefined) throw validationError(`Specifications have the InstanceType ${twice} twice.`);
-  const [first, ...others] = several.map((spec) => askedSpec(spec, runsImages));
+  const [first, ...others] = several.map((spec) => requestedSpec(spec, runsImages));
   return first === undefined ? null : { ...first, others };
 }
 
-function askedSpec(spec: Spec, runsImages: boolean): RequestedComponentSpec {
+function requestedSpec(spec: Spec, runsImages: boolean): RequestedComponentSpec {
   if (spec.BaseInferenceComponentName !== undefined) {
     throw validationError(
       "BaseInferenceComponentName of an inference component is not supported: no container of this platform loads adapters for the model " +
@@ -242,18 +242,18 @@ function specificationsOf(
   const [container] = spec.model.containers;
   const runs = spec.isNamed
     ? { ModelName: spec.model.name }
-    : { Container: containerTold({ ...container, ArtifactUrl: container?.ModelDataUrl }, record) };
+    : { Container: describeContainer({ ...container, ArtifactUrl: container?.ModelDataUrl }, record) };
   const own = { ...rest, ...runs };
   if (spec.alternatives === undefined) return { Specification: own };
   const told = spec.alternatives.map((asked: Spec) => {
     if (asked.InstanceType === spec.request["InstanceType"]) return own;
     const { Container: other, ...others } = asked;
-    return { ...others, ...(other === undefined ? {} : { Container: containerTold(other, record) }) };
+    return { ...others, ...(other === undefined ? {} : { Container: describeContainer(other, record) }) };
   });
   return { Specifications: told };
 }
 
-function containerTold(
+function describeContainer(
   told: { readonly [Member in "Image" | "ArtifactUrl"]?: string | undefined } & Pick<
     ContainerDefinition,
     "Environment"

@@ -42,7 +42,7 @@ export async function openStorage(
 ): Promise<PlatformStorage> {
   await openDataDirectory(opening, directories, {
     log: options.log,
-    check: () => (options.records === null ? refuseMovedRecords(directories) : undefined),
+    check: () => (options.records === null ? rejectMovedRecords(directories) : undefined),
   });
   return await openFiles(opening, directories, options);
 }
@@ -80,7 +80,7 @@ async function openFiles(
 }
 
 /** Throws if a database has the records: those of the data directory are missing or older, and a platform over them would lose endpoints. */
-function refuseMovedRecords(directories: DataDirectories): void {
+function rejectMovedRecords(directories: DataDirectories): void {
   const { recordsMoved } = databasePaths(directories);
   if (!existsSync(recordsMoved)) return;
   throw new Error(

@@ -209,7 +209,7 @@ function accessFacts(
   return {
     invokableEndpoints,
     isModelData: (object) => hosting().isModelData(object),
-    outputPlace: (object) => hosting().outputOwners(object),
+    outputLocation: (object) => hosting().outputOwners(object),
   };
 }
 

@@ -8,7 +8,7 @@ import type { LineTarget } from "./line-writer.ts";
 const appendFlags = constants.O_APPEND | constants.O_CREAT | constants.O_WRONLY | constants.O_NONBLOCK;
 
 /** Retry interval for a full named pipe: only its reader knows when it has space. */
-const fullPipeLookMs = 100;
+const fullPipePollMs = 100;
 /** Number of characters of unwritable lines that are shown on stderr. */
 const shownCharsMax = 1024;
 
@@ -27,7 +27,7 @@ export function fileTarget(path: string): LineTarget {
           left = left.subarray((await file.write(left)).bytesWritten);
         } catch (error) {
           if ((error as NodeJS.ErrnoException).code !== "EAGAIN") throw error;
-          await delay(systemClock, fullPipeLookMs, null);
+          await delay(systemClock, fullPipePollMs, null);
         }
       }
     },

@@ -72,13 +72,17 @@ function installing(log: Logger) {
   };
 }
 
-interface Wanted {
+interface RequestedPython {
   readonly packages: readonly string[];
   readonly pythons: readonly string[];
   readonly wheelsOnly: boolean;
 }
 
-async function prepare({ log, directories }: PythonDependencies, wanted: Wanted, signal: AbortSignal): Promise<string> {
+async function prepare(
+  { log, directories }: PythonDependencies,
+  wanted: RequestedPython,
+  signal: AbortSignal,
+): Promise<string> {
   const { preparePythonEnvironment } = await import("@galatea/server/backends/python");
   return await preparePythonEnvironment({
     ...wanted,

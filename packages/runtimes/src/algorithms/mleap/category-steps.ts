@@ -1,7 +1,15 @@
 import { InferenceError } from "@galatea/base";
 import type { BundleAttributes } from "./bundle-attributes.ts";
 import { invalidBundle } from "./bundle-files.ts";
-import { columnStep, doubleStep, inputOf, type MakeStep, outputOf, type StepSource, vectorStep } from "./leap-step.ts";
+import {
+  columnStep,
+  doubleStep,
+  inputOf,
+  type StepFactory,
+  outputOf,
+  type StepSource,
+  vectorStep,
+} from "./leap-step.ts";
 import {
   asDouble,
   asTextOrNull,
@@ -22,7 +30,7 @@ function handleInvalidOf(attributes: BundleAttributes, otherwise: HandleInvalid 
   throw new InferenceError("INVALID_ARG", `Invalid handler: ${text.slice(0, 100)}`);
 }
 
-export const stringIndexer: MakeStep = (source) => {
+export const stringIndexer: StepFactory = (source) => {
   const { attributes } = source;
   const handleInvalid = handleInvalidOf(attributes);
   const columns = portsOf(source).map(({ input, output }, index) => {
@@ -56,7 +64,7 @@ function portsOf(source: StepSource): { readonly input: string; readonly output:
   }));
 }
 
-export const reverseStringIndexer: MakeStep = (source) => {
+export const reverseStringIndexer: StepFactory = (source) => {
   const labels = source.attributes.texts("labels");
   const labelOf = (index: number): string => {
     const label = labels[Math.trunc(index)];
@@ -69,7 +77,7 @@ export const reverseStringIndexer: MakeStep = (source) => {
   });
 };
 
-export const oneHotEncoder: MakeStep = (source) => {
+export const oneHotEncoder: StepFactory = (source) => {
   const { attributes } = source;
   const dropLast = attributes.boolean("drop_last", true);
   const isOld = attributes.has("size");
@@ -98,7 +106,7 @@ export const oneHotEncoder: MakeStep = (source) => {
   };
 };
 
-export const bucketizer: MakeStep = (source) => {
+export const bucketizer: StepFactory = (source) => {
   const splits = source.attributes.doubles("splits");
   const last = splits.length - 1;
   if (last < 1) throw invalidBundle(`has less than two splits in '${source.folder.name}'`);
@@ -131,7 +139,7 @@ export const bucketizer: MakeStep = (source) => {
   });
 };
 
-export const vectorIndexer: MakeStep = (source) => {
+export const vectorIndexer: StepFactory = (source) => {
   const { attributes } = source;
   const size = attributes.integer("num_features");
   const handleInvalid = handleInvalidOf(attributes);

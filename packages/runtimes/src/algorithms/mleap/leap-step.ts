@@ -21,7 +21,7 @@ export interface StepSource {
 }
 
 /** Throws InferenceError for a broken model. */
-export type MakeStep = (source: StepSource) => LeapStep;
+export type StepFactory = (source: StepSource) => LeapStep;
 
 /** Returns the column of a required port. */
 export function inputOf({ shape, folder }: StepSource, port: string): string {

@@ -1,9 +1,9 @@
 import { invalidBundle } from "./bundle-files.ts";
 import { classifierStep, highestClass, thresholdsOf } from "./classifier-step.ts";
-import { dot, inputOf, type LeapStep, type MakeStep, outputOf, sized, type StepSource } from "./leap-step.ts";
+import { dot, inputOf, type LeapStep, type StepFactory, outputOf, sized, type StepSource } from "./leap-step.ts";
 import { asVector, doubleValue } from "./leap-values.ts";
 
-export const linearRegression: MakeStep = (source) => {
+export const linearRegression: StepFactory = (source) => {
   const { attributes } = source;
   const coefficients = attributes.vector("coefficients");
   const intercept = attributes.double("intercept");
@@ -19,7 +19,7 @@ function sigmoid(value: number): number {
   return 1 / (1 + Math.exp(-value));
 }
 
-export const logisticRegression: MakeStep = (source) =>
+export const logisticRegression: StepFactory = (source) =>
   source.attributes.integer("num_classes") > 2 ? multinomialRegression(source) : binaryRegression(source);
 
 function binaryRegression(source: StepSource): LeapStep {
@@ -78,7 +78,7 @@ function softmaxOf(margins: Float64Array): Float64Array {
   return exponentials.map((value) => value * (1 / sum));
 }
 
-export const kMeans: MakeStep = (source) => {
+export const kMeans: StepFactory = (source) => {
   const { attributes } = source;
   const centres = attributes.tensors("cluster_centers").map(({ values }) => values);
   const size = attributes.integer("num_features", centres[0]?.length ?? 0);

@@ -1,7 +1,7 @@
 import { InferenceError } from "@galatea/base";
 import { BundleFolder } from "./bundle-files.ts";
 import { bucketizer, oneHotEncoder, reverseStringIndexer, stringIndexer, vectorIndexer } from "./category-steps.ts";
-import type { LeapStep, MakeStep } from "./leap-step.ts";
+import type { LeapStep, StepFactory } from "./leap-step.ts";
 import { kMeans, linearRegression, logisticRegression } from "./linear-steps.ts";
 import {
   countVectorizer,
@@ -35,7 +35,7 @@ import {
 } from "./vector-steps.ts";
 
 /** The implemented transformers and models, by MLeap's names. */
-const makers: ReadonlyMap<string, MakeStep> = new Map([
+const makers: ReadonlyMap<string, StepFactory> = new Map([
   ["pipeline", pipeline],
   ["string_indexer", stringIndexer],
   ["reverse_string_indexer", reverseStringIndexer],
@@ -90,7 +90,7 @@ function stepOf(folder: BundleFolder): LeapStep {
   return make({ attributes, folder, shape: folder.shape() });
 }
 
-function pipeline({ attributes, folder }: Parameters<MakeStep>[0]): LeapStep {
+function pipeline({ attributes, folder }: Parameters<StepFactory>[0]): LeapStep {
   const steps = attributes.texts("nodes").map((name) => stepOf(folder.folder(`${name}.node`)));
   return (row) => {
     for (const step of steps) step(row);

@@ -1,7 +1,7 @@
 import { InferenceError } from "@galatea/base";
 import { invalidBundle } from "./bundle-files.ts";
 import { javaPattern, javaSplit } from "./java-pattern.ts";
-import { columnStep, type LeapStep, type MakeStep, type StepSource } from "./leap-step.ts";
+import { columnStep, type LeapStep, type StepFactory, type StepSource } from "./leap-step.ts";
 import { asText, asTexts, textsValue, vectorValue } from "./leap-values.ts";
 import { murmur3 } from "./murmur3.ts";
 
@@ -13,12 +13,12 @@ function listStep(source: StepSource, apply: (texts: readonly string[]) => strin
   return columnStep(source, (value) => textsValue(apply(asTexts(value))));
 }
 
-export const tokenizer: MakeStep = (source) => {
+export const tokenizer: StepFactory = (source) => {
   const pattern = javaPattern("\\s");
   return splittingStep(source, (text) => javaSplit(text.toLowerCase(), pattern));
 };
 
-export const regexTokenizer: MakeStep = (source) => {
+export const regexTokenizer: StepFactory = (source) => {
   const { attributes } = source;
   const pattern = javaPattern(attributes.text("regex"));
   const isGap = attributes.boolean("match_gaps");
@@ -31,7 +31,7 @@ export const regexTokenizer: MakeStep = (source) => {
   });
 };
 
-export const stopWordsRemover: MakeStep = (source) => {
+export const stopWordsRemover: StepFactory = (source) => {
   const { attributes } = source;
   const isCased = attributes.boolean("case_sensitive");
   const form = (word: string): string => (isCased ? word : word.toLowerCase());
@@ -39,7 +39,7 @@ export const stopWordsRemover: MakeStep = (source) => {
   return listStep(source, (words) => words.filter((word) => !stopWords.has(form(word))));
 };
 
-export const ngram: MakeStep = (source) => {
+export const ngram: StepFactory = (source) => {
   const count = source.attributes.integer("n");
   if (count < 1) throw invalidBundle(`has n-grams of ${count} words in '${source.folder.name}'`);
   return listStep(source, (words) =>
@@ -50,7 +50,7 @@ export const ngram: MakeStep = (source) => {
 /** Limit of the features that words are hashed to: Spark's default is 2^18. */
 const featuresMax = 2 ** 22;
 
-export const hashingTermFrequency: MakeStep = (source) => {
+export const hashingTermFrequency: StepFactory = (source) => {
   const { attributes } = source;
   const size = attributes.integer("num_features");
   if (size < 1 || size > featuresMax) {
@@ -71,7 +71,7 @@ export const hashingTermFrequency: MakeStep = (source) => {
   });
 };
 
-export const countVectorizer: MakeStep = (source) => {
+export const countVectorizer: StepFactory = (source) => {
   const { attributes } = source;
   const words = attributes.texts("vocabulary");
   const indices = new Map(words.map((word, at) => [word, at]));

@@ -2,7 +2,7 @@ import { InferenceError } from "@galatea/base";
 import { invalidBundle } from "./bundle-files.ts";
 import { type Classifier, classifierStep, highestClass, shares, thresholdsOf } from "./classifier-step.ts";
 import { type DecisionTree, leafOf, readDecisionTree } from "./decision-trees.ts";
-import { dot, inputOf, type LeapStep, type MakeStep, outputOf, sized, type StepSource } from "./leap-step.ts";
+import { dot, inputOf, type LeapStep, type StepFactory, outputOf, sized, type StepSource } from "./leap-step.ts";
 import { asVector, doubleValue } from "./leap-values.ts";
 
 interface TreeEnsemble {
@@ -32,13 +32,13 @@ function regressionStep(source: StepSource, predict: (features: Float64Array) =>
   return (row) => row.set(prediction, doubleValue(predict(sized(asVector(row.get(features)), size))));
 }
 
-export const decisionTreeRegression: MakeStep = (source) => {
+export const decisionTreeRegression: StepFactory = (source) => {
   const tree = readDecisionTree(source.folder);
   return regressionStep(source, (features) => leafOf(tree, features)[0] as number);
 };
 
 /** Returns the mean: MLeap has no weights here. */
-export const randomForestRegression: MakeStep = (source) => {
+export const randomForestRegression: StepFactory = (source) => {
   const { trees } = ensembleOf(source);
   return regressionStep(
     source,
@@ -46,7 +46,7 @@ export const randomForestRegression: MakeStep = (source) => {
   );
 };
 
-export const gbtRegression: MakeStep = (source) => {
+export const gbtRegression: StepFactory = (source) => {
   const ensemble = ensembleOf(source);
   return regressionStep(source, (features) => weightedSum(ensemble, features));
 };
@@ -74,7 +74,7 @@ function treeClassifier(source: StepSource, trees: readonly DecisionTree[]): Omi
   };
 }
 
-export const decisionTreeClassifier: MakeStep = (source) => {
+export const decisionTreeClassifier: StepFactory = (source) => {
   const tree = readDecisionTree(source.folder);
   return classifierStep(source, {
     ...treeClassifier(source, [tree]),
@@ -86,7 +86,7 @@ export const decisionTreeClassifier: MakeStep = (source) => {
  * Creates the step of a random forest classifier. Each tree has one vote, divided among the classes in proportion to
  * its leaf's values.
  */
-export const randomForestClassifier: MakeStep = (source) => {
+export const randomForestClassifier: StepFactory = (source) => {
   const { trees } = ensembleOf(source);
   const classifier = treeClassifier(source, trees);
   const raw = (features: Float64Array): Float64Array => {
@@ -102,7 +102,7 @@ export const randomForestClassifier: MakeStep = (source) => {
   return classifierStep(source, { ...classifier, raw });
 };
 
-export const gbtClassifier: MakeStep = (source) => {
+export const gbtClassifier: StepFactory = (source) => {
   const { attributes } = source;
   const classCount = attributes.integer("num_classes");
   if (classCount !== 2 || attributes.text("lossType", "logistic") !== "logistic") {

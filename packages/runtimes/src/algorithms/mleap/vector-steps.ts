@@ -1,8 +1,8 @@
 import { invalidBundle } from "./bundle-files.ts";
-import { columnStep, doubleStep, inputOf, type MakeStep, outputOf, sized, vectorStep } from "./leap-step.ts";
+import { columnStep, doubleStep, inputOf, type StepFactory, outputOf, sized, vectorStep } from "./leap-step.ts";
 import { asDouble, asDoubleOrNull, asVector, doubleValue, LeapFailure, vectorValue } from "./leap-values.ts";
 
-export const vectorAssembler: MakeStep = (source) => {
+export const vectorAssembler: StepFactory = (source) => {
   const shapes = source.attributes.shapes("input_shapes");
   const inputs = shapes.map((shape, index) => ({ shape, column: inputOf(source, `input${index}`) }));
   const output = outputOf(source, "output");
@@ -23,13 +23,13 @@ export const vectorAssembler: MakeStep = (source) => {
   };
 };
 
-export const vectorSlicer: MakeStep = (source) => {
+export const vectorSlicer: StepFactory = (source) => {
   const { attributes } = source;
   const indices = [...attributes.integers("indices"), ...attributes.integers("named_indices")];
   return vectorStep(source, attributes.integer("input_size", 0), (values) => picked(values, indices));
 };
 
-export const chiSqSelector: MakeStep = (source) => {
+export const chiSqSelector: StepFactory = (source) => {
   const indices = source.attributes.integers("filter_indices");
   return vectorStep(source, source.attributes.integer("input_size", 0), (values) => picked(values, indices));
 };
@@ -42,7 +42,7 @@ function picked(values: Float64Array, indices: readonly number[]): Float64Array 
   });
 }
 
-export const standardScaler: MakeStep = (source) => {
+export const standardScaler: StepFactory = (source) => {
   const { attributes } = source;
   const mean = attributes.has("mean") ? attributes.vector("mean") : null;
   const std = attributes.has("std") ? attributes.vector("std") : null;
@@ -59,7 +59,7 @@ export const standardScaler: MakeStep = (source) => {
   );
 };
 
-export const minMaxScaler: MakeStep = (source) => {
+export const minMaxScaler: StepFactory = (source) => {
   const { attributes } = source;
   const lowest = attributes.vector("min");
   const highest = sized(attributes.vector("max"), lowest.length);
@@ -75,24 +75,24 @@ export const minMaxScaler: MakeStep = (source) => {
   );
 };
 
-export const maxAbsScaler: MakeStep = (source) => {
+export const maxAbsScaler: StepFactory = (source) => {
   const highest = source.attributes.vector("maxAbs").map((each) => (each === 0 ? 1 : each));
   return vectorStep(source, highest.length, (values) =>
     values.map((value, at) => Math.max(-1, Math.min(1, value / (highest[at] as number)))),
   );
 };
 
-export const elementwiseProduct: MakeStep = (source) => {
+export const elementwiseProduct: StepFactory = (source) => {
   const factors = source.attributes.vector("scaling_vec");
   return vectorStep(source, factors.length, (values) => values.map((value, at) => value * (factors[at] as number)));
 };
 
-export const idf: MakeStep = (source) => {
+export const idf: StepFactory = (source) => {
   const weights = source.attributes.vector("idf");
   return vectorStep(source, weights.length, (values) => values.map((value, at) => value * (weights[at] as number)));
 };
 
-export const normalizer: MakeStep = (source) => {
+export const normalizer: StepFactory = (source) => {
   const power = source.attributes.double("p_norm");
   if (!(power >= 1)) throw invalidBundle(`has a norm of ${power} in '${source.folder.name}'`);
   return vectorStep(source, source.attributes.integer("input_size", 0), (values) => {
@@ -109,7 +109,7 @@ function normOf(values: Float64Array, power: number): number {
 }
 
 /** A matrix whose columns are the components, in column-major order. */
-export const pca: MakeStep = (source) => {
+export const pca: StepFactory = (source) => {
   const { dimensions, values: components } = source.attributes.tensor("principal_components");
   const [size = 0, count = 0] = dimensions;
   if (dimensions.length !== 2) throw invalidBundle(`has no matrix in '${source.folder.name}'`);
@@ -123,7 +123,7 @@ export const pca: MakeStep = (source) => {
   );
 };
 
-export const binarizer: MakeStep = (source) => {
+export const binarizer: StepFactory = (source) => {
   const threshold = source.attributes.double("threshold");
   const binary = (value: number): number => (value > threshold ? 1 : 0);
   return columnStep(source, (value) =>
@@ -131,7 +131,7 @@ export const binarizer: MakeStep = (source) => {
   );
 };
 
-export const imputer: MakeStep = (source) => {
+export const imputer: StepFactory = (source) => {
   const { attributes } = source;
   const surrogate = attributes.double("surrogate_value");
   const missing = attributes.double("missing_value", NaN);

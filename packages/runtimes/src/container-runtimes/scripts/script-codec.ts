@@ -17,7 +17,7 @@ const headParameters = {
 } as const;
 const statusParameter = "status";
 const headersParameter = "headers";
-const asksParameter = { name: "asks", executionParameters: "execution_parameters" } as const;
+const callKindParameter = { name: "asks", executionParameters: "execution_parameters" } as const;
 
 const attributesHeader = "x-amzn-sagemaker-custom-attributes";
 const sessionHeader = "x-amzn-sagemaker-session-id";
@@ -37,7 +37,8 @@ export const scriptCodec: PayloadCodec = {
     if (typeof attributes === "string") parameters.set(headParameters.attributes, attributes);
     const session = headers[sessionHeader];
     if (typeof session === "string") parameters.set(headParameters.session, session);
-    if (payload.asks === "execution-parameters") parameters.set(asksParameter.name, asksParameter.executionParameters);
+    if (payload.callKind === "execution-parameters")
+      parameters.set(callKindParameter.name, callKindParameter.executionParameters);
     return { inputs: [{ ...payload.tensor, name: bodyInput, shape: batches ? [1, 1] : [1] }], parameters };
   },
 

@@ -177,7 +177,7 @@ function writeRecords(forest: Forest, placed: readonly PlacedTree[], { integers,
     const octet = placed.slice(index, index + pathCount);
     const target = forest.trees[index]?.target ?? 0;
     const isLinear = (forest.trees[index]?.linear ?? null) !== null;
-    const { root, levels, goesOn } = placed[index] ?? { root: empty, levels: 0, goesOn: false };
+    const { root, levels, hasMoreLevels: goesOn } = placed[index] ?? { root: empty, levels: 0, hasMoreLevels: false };
     integers[record + (treeLayout.root >> 2)] = root;
     integers[record + (treeLayout.sums >> 2)] = target === "every" ? 0 : target * outputBytes;
     const weightCount = target === "every" ? forest.outputCount : 0;
@@ -185,7 +185,7 @@ function writeRecords(forest: Forest, placed: readonly PlacedTree[], { integers,
     integers[record + (treeLayout.levels >> 2)] = levels;
     integers[record + (treeLayout.goesOn >> 2)] = goesOn ? 1 : 0;
     integers[record + (treeLayout.octetLevels >> 2)] = Math.max(0, ...octet.map((one) => one.levels));
-    integers[record + (treeLayout.octetGoesOn >> 2)] = octet.some((one) => one.goesOn) ? 1 : 0;
+    integers[record + (treeLayout.octetGoesOn >> 2)] = octet.some((one) => one.hasMoreLevels) ? 1 : 0;
   }
 }
 

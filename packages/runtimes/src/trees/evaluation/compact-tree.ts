@@ -8,7 +8,7 @@ export interface PlacedTree {
   readonly root: number;
   readonly levels: number;
   /** True if some paths are longer than `levels`. */
-  readonly goesOn: boolean;
+  readonly hasMoreLevels: boolean;
 }
 
 /** The memory to which nodes are written. */
@@ -38,10 +38,10 @@ interface Placing {
 interface Planned {
   readonly at: number;
   readonly node: number;
-  readonly pieces: Pieces | null;
+  readonly pieces: BoundRange | null;
 }
 
-interface Pieces {
+interface BoundRange {
   readonly first: number;
   readonly last: number;
 }
@@ -116,7 +116,7 @@ function levelsOf(tree: Tree, order: Int32Array): Omit<PlacedTree, "root"> {
   }
   // Only when children follow their parents can the evaluation detect that a path continues; copied nodes follow their children.
   const goesOn = deepest > blindLevelsMax && tree.steps.size === 0;
-  return { levels: goesOn ? Math.floor(leafDepths / leafCount) : deepest, goesOn };
+  return { levels: goesOn ? Math.floor(leafDepths / leafCount) : deepest, hasMoreLevels: goesOn };
 }
 
 function placeNode(plan: Planned, placing: Placing): void {
@@ -161,13 +161,13 @@ function splitOf(tree: Tree, { node, pieces }: Planned): Split {
     threshold: bounds[middle] as number,
     // A missing value goes to the first segment of its side.
     missingTrue: (missingLeft ? 1 : 0) <= middle,
-    whenTrue: pieceOf(tree, node, { first, last: middle }),
-    whenFalse: pieceOf(tree, node, { first: middle + 1, last }),
+    whenTrue: rangeOf(tree, node, { first, last: middle }),
+    whenFalse: rangeOf(tree, node, { first: middle + 1, last }),
   };
 }
 
 /** Returns the branch of a single segment: odd segments are on the left. */
-function pieceOf(tree: Tree, node: number, pieces: Pieces): Omit<Planned, "at"> {
+function rangeOf(tree: Tree, node: number, pieces: BoundRange): Omit<Planned, "at"> {
   if (pieces.first < pieces.last) return { node, pieces };
   return { node: (pieces.first % 2 === 1 ? tree.left[node] : tree.right[node]) as number, pieces: null };
 }

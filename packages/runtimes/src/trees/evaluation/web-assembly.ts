@@ -10,10 +10,10 @@ export interface WasmModule {
   readonly [Symbol.toStringTag]: "WebAssembly.Module";
 }
 
-interface WebAssemblyDoor {
+interface WebAssemblyNamespace {
   readonly Memory: new (pages: { initial: number; maximum: number; shared: true }) => WasmMemory;
   readonly Module: new (bytes: Uint8Array<ArrayBuffer>) => WasmModule;
   readonly Instance: new (module: WasmModule, imports: object) => { readonly exports: unknown };
 }
 
-export const webAssembly = (globalThis as unknown as { WebAssembly: WebAssemblyDoor }).WebAssembly;
+export const webAssembly = (globalThis as unknown as { WebAssembly: WebAssemblyNamespace }).WebAssembly;

@@ -10,7 +10,7 @@ const [one, other] = [{}, {}];
 /** What each is blamed with when the process has ended. */
 function blames(under: readonly (readonly [object, RunningTask])[], accused: object | null = null): string[] {
   const suspects = new CrashBlame();
-  for (const [task, suspect] of under) suspects.began(task, suspect);
+  for (const [task, suspect] of under) suspects.start(task, suspect);
   if (accused !== null) suspects.accuse(accused);
   suspects.ended("signal SIGFPE");
   return under.map(([task]) => (suspects.blamed(end, task) as RunnerEnded).blame);
@@ -52,9 +52,9 @@ test("if a process was killed because of one task, all others are innocent", () 
 
 test("a finished task is no suspect, and an error without a crash stays as it is", () => {
   const suspects = new CrashBlame();
-  suspects.began(one, taken);
-  suspects.began(other, taken);
-  suspects.over(one);
+  suspects.start(one, taken);
+  suspects.start(other, taken);
+  suspects.end(one);
   const error = new Error("no shape");
   assert.equal(suspects.blamed(end, other), end);
   suspects.ended("signal SIGFPE");

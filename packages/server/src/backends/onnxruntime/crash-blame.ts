@@ -29,11 +29,11 @@ export class CrashBlame {
   #culprit: object | null = null;
   #end: { readonly how: string; readonly count: number } | null = null;
 
-  began(task: object, suspect: RunningTask): void {
+  start(task: object, suspect: RunningTask): void {
     this.#underway.set(task, suspect);
   }
 
-  over(task: object): void {
+  end(task: object): void {
     this.#underway.delete(task);
   }
 

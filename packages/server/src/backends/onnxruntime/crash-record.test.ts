@@ -3,7 +3,7 @@ import { test } from "node:test";
 import * as fc from "fast-check";
 import { CrashRecord } from "./crash-record.ts";
 
-const limits = { apartAfter: 2, refusedAfter: 4, forgetMs: 1000, contentsMax: 3 };
+const limits = { isolateAfter: 2, refusedAfter: 4, forgetMs: 1000, contentsMax: 3 };
 
 test("content that crashes runs first shared, then isolated, then is rejected, and is readmitted step by step", () => {
   const record = new CrashRecord(limits);

@@ -1,6 +1,6 @@
 export interface CrashLimits {
   /** Number of crashes after which content runs in a separate process. */
-  readonly apartAfter: number;
+  readonly isolateAfter: number;
   /** Number of crashes after which content is not run any more. */
   readonly refusedAfter: number;
   /** Time in milliseconds without a crash after which the count of crashes decreases by one. */
@@ -53,6 +53,6 @@ export class CrashRecord {
   verdict(key: string, nowMs: number): Verdict {
     const count = this.countOf(key, nowMs);
     if (count >= this.#limits.refusedAfter) return "refused";
-    return count >= this.#limits.apartAfter ? "apart" : "shared";
+    return count >= this.#limits.isolateAfter ? "apart" : "shared";
   }
 }

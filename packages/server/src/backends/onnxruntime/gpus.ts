@@ -89,7 +89,7 @@ async function ownPath(
   const path = join(directory, value);
   const [first] = path.slice(directory.length + 1).split("/");
   const own = await realpath(directory);
-  const real = await existingPart(path);
+  const real = await existingAncestor(path);
   if (first === undefined || first === "" || /^\d+$/.test(first) || (real !== own && !real.startsWith(`${own}/`)))
     throw new InferenceError(
       "INVALID_ARG",
@@ -99,11 +99,11 @@ async function ownPath(
 }
 
 /** Returns the path with the links of its existing part resolved. */
-async function existingPart(path: string): Promise<string> {
+async function existingAncestor(path: string): Promise<string> {
   try {
     return await realpath(path);
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error;
-    return await existingPart(dirname(path));
+    return await existingAncestor(dirname(path));
   }
 }

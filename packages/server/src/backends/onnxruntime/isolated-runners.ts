@@ -12,7 +12,7 @@ export interface IsolatedRunnersOptions {
   readonly log: Logger;
 }
 
-interface Apart {
+interface IsolatedRunner {
   readonly key: string;
   readonly starting: Promise<Runner>;
   /** Number of callers that use this process or wait for it. */
@@ -25,7 +25,7 @@ interface Apart {
 /** Processes that each load the content of one model and run one task at a time, so that a crash is attributed to that task. */
 export class IsolatedRunners implements AsyncDisposable {
   readonly #options: IsolatedRunnersOptions;
-  readonly #byKey = new Map<string, Apart>();
+  readonly #byKey = new Map<string, IsolatedRunner>();
   /** Opened when a process may be free. */
   readonly #freed = new ChangeNotifier();
   #isClosed = false;
@@ -58,7 +58,7 @@ export class IsolatedRunners implements AsyncDisposable {
     for (const apart of this.#byKey.values()) await (await apart.starting.catch(() => null))?.forget(arenaId);
   }
 
-  async #take(key: string): Promise<Apart> {
+  async #take(key: string): Promise<IsolatedRunner> {
     for (;;) {
       if (this.#isClosed) throw new InferenceError("UNAVAILABLE", "the ONNX Runtime backend is closed");
       const known = this.#byKey.get(key);
@@ -70,9 +70,9 @@ export class IsolatedRunners implements AsyncDisposable {
     }
   }
 
-  #open(key: string): Apart {
+  #open(key: string): IsolatedRunner {
     const starting = this.#options.start(`apart ${key.slice(0, 8)}`);
-    const apart: Apart = { key, starting, userCount: 0, turns: new SerialQueue(), idle: null };
+    const apart: IsolatedRunner = { key, starting, userCount: 0, turns: new SerialQueue(), idle: null };
     this.#byKey.set(key, apart);
     starting.then(
       (runner) => void runner.ended.then(() => this.#remove(apart)),
@@ -81,14 +81,14 @@ export class IsolatedRunners implements AsyncDisposable {
     return apart;
   }
 
-  #enter(apart: Apart): Apart {
+  #enter(apart: IsolatedRunner): IsolatedRunner {
     apart.userCount += 1;
     apart.idle?.[Symbol.dispose]();
     apart.idle = null;
     return apart;
   }
 
-  #leave(apart: Apart): void {
+  #leave(apart: IsolatedRunner): void {
     apart.userCount -= 1;
     if (apart.userCount > 0) return;
     this.#freed.notify();
@@ -99,12 +99,12 @@ export class IsolatedRunners implements AsyncDisposable {
     });
   }
 
-  async #end(apart: Apart): Promise<void> {
+  async #end(apart: IsolatedRunner): Promise<void> {
     this.#remove(apart);
     await (await apart.starting.catch(() => null))?.[Symbol.asyncDispose]();
   }
 
-  #remove(apart: Apart): void {
+  #remove(apart: IsolatedRunner): void {
     apart.idle?.[Symbol.dispose]();
     if (this.#byKey.get(apart.key) === apart) this.#byKey.delete(apart.key);
     this.#freed.notify();

@@ -1,5 +1,5 @@
 /** The memory charged to a session: what opening it took, plus its share of the memory that runs have left behind. */
-interface Holding {
+interface SessionMemory {
   openedBytes: number;
   keptBytes: number;
   /** Duration of its runs since the last measurement, in nanoseconds. */
@@ -12,7 +12,7 @@ interface Holding {
  * first reduces the memory that runs have left behind.
  */
 export class MemoryLedger {
-  readonly #byKey = new Map<string, Holding>();
+  readonly #byKey = new Map<string, SessionMemory>();
 
   /** Returns the charge of a session; null when the process has not loaded it. */
   bytesOf(key: string): number | null {
@@ -45,15 +45,15 @@ export class MemoryLedger {
     if (heldBytes > chargedBytes) grow(holdings, heldBytes - chargedBytes);
     else shrink(holdings, chargedBytes - heldBytes);
     for (const holding of holdings) holding.ranNs = 0;
-    return this.keys.filter((_, index) => chargeOf(holdings[index] as Holding) !== before[index]);
+    return this.keys.filter((_, index) => chargeOf(holdings[index] as SessionMemory) !== before[index]);
   }
 }
 
-function chargeOf({ openedBytes, keptBytes }: Holding): number {
+function chargeOf({ openedBytes, keptBytes }: SessionMemory): number {
   return Math.round(openedBytes + keptBytes);
 }
 
-function grow(holdings: readonly Holding[], bytes: number): void {
+function grow(holdings: readonly SessionMemory[], bytes: number): void {
   const ranNs = sumOf(holdings, "ranNs");
   const openedBytes = sumOf(holdings, "openedBytes");
   for (const holding of holdings) {
@@ -63,7 +63,7 @@ function grow(holdings: readonly Holding[], bytes: number): void {
   }
 }
 
-function shrink(holdings: readonly Holding[], bytes: number): void {
+function shrink(holdings: readonly SessionMemory[], bytes: number): void {
   const keptBytes = sumOf(holdings, "keptBytes");
   const openedBytes = sumOf(holdings, "openedBytes");
   const fromKept = Math.min(bytes, keptBytes);
@@ -74,6 +74,6 @@ function shrink(holdings: readonly Holding[], bytes: number): void {
   }
 }
 
-function sumOf(holdings: readonly Holding[], field: keyof Holding): number {
+function sumOf(holdings: readonly SessionMemory[], field: keyof SessionMemory): number {
   return holdings.reduce((sum, holding) => sum + holding[field], 0);
 }

@@ -19,7 +19,7 @@ import { type SessionLease, SharedSessions } from "../shared-sessions.ts";
 export interface OnnxRuntimeBackendOptions
   extends
     Omit<RunnerOptions, "name" | "runtime" | "runThreadsMax" | "onMemory" | "gpuBytesOf">,
-    Pick<RunnersOptions, "crashes" | "apartRunnersMax" | "apartIdleMs"> {
+    Pick<RunnersOptions, "crashes" | "isolatedRunnersMax" | "isolatedIdleMs"> {
   /** Path of libonnxruntime.so.1, version 1.16 or later; opened when the first model is loaded. */
   readonly libraryPath: string;
   /** Maximum number of concurrent runs of all models together, without long runs. */
@@ -47,12 +47,12 @@ export const onnxRuntimeBackendDefaults = {
   longRunsOfTenantMax: 8,
   runsMax: 64,
   gpus: noGpus,
-  crashes: { apartAfter: 2, refusedAfter: 4, forgetMs: 10 * 60_000, contentsMax: 1000 },
-  apartRunnersMax: 4,
-  apartIdleMs: 30_000,
+  crashes: { isolateAfter: 2, refusedAfter: 4, forgetMs: 10 * 60_000, contentsMax: 1000 },
+  isolatedRunnersMax: 4,
+  isolatedIdleMs: 30_000,
   keptBytesMax: 64 * 2 ** 20,
-  settleMs: 1000,
-  answerMs: 60_000,
+  memoryReleaseMs: 1000,
+  responseMs: 60_000,
   terminateMs: 5000,
 } as const;
 

@@ -53,15 +53,15 @@ export function onnxRuntimeInstance(parts: InstanceDependencies): Instance {
       });
       try {
         const joined = joinInputs(batch, parts.inputs, parts.arena);
-        let made: MadeOutputs;
+        let made: AllocatedOutputs;
         try {
           inferNs = outputNs = parts.clock.monotonicNs();
-          made = await run(parts, { inputs: joined.inputs, wanted: wantedOutputs(parts, batch), signal });
+          made = await run(parts, { inputs: joined.inputs, wanted: requestedModelOutputs(parts, batch), signal });
           outputNs = parts.clock.monotonicNs();
         } finally {
           for (const block of joined.blocks) block.release();
         }
-        return finish(answers(parts, { batch, rowCounts: joined.rowCounts, made }));
+        return finish(responsesOf(parts, { batch, rowCounts: joined.rowCounts, made }));
       } catch (error) {
         const failure = InferenceError.from(error);
         return finish(batch.map(() => failure));
@@ -72,26 +72,29 @@ export function onnxRuntimeInstance(parts: InstanceDependencies): Instance {
   };
 }
 
-type WantedOutput = InstanceDependencies["outputs"][number];
+type RequestedModelOutput = InstanceDependencies["outputs"][number];
 
 /** Returns the outputs that at least one request of the batch selects. */
-function wantedOutputs(parts: InstanceDependencies, batch: readonly InferenceRequest[]): readonly WantedOutput[] {
+function requestedModelOutputs(
+  parts: InstanceDependencies,
+  batch: readonly InferenceRequest[],
+): readonly RequestedModelOutput[] {
   if (batch.some((request) => request.requestedOutputs === null)) return parts.outputs;
   return parts.outputs.filter(({ name }) => batch.some((request) => request.requestedOutputs?.includes(name)));
 }
 
 /** The outputs of a run. The receiver releases the blocks. */
-interface MadeOutputs {
+interface AllocatedOutputs {
   readonly results: readonly { readonly name: string; readonly result: RunResult; readonly block: Block | null }[];
 }
 
 interface RunOptions {
   readonly inputs: readonly ModelInput[];
-  readonly wanted: readonly WantedOutput[];
+  readonly wanted: readonly RequestedModelOutput[];
   readonly signal: AbortSignal | null;
 }
 
-async function run(parts: InstanceDependencies, options: RunOptions): Promise<MadeOutputs> {
+async function run(parts: InstanceDependencies, options: RunOptions): Promise<AllocatedOutputs> {
   const { session, arena } = parts;
   const { unforeseeable } = session;
   const { inputs, wanted, signal } = options;
@@ -140,9 +143,9 @@ function isShapeSurprise(error: unknown): boolean {
 }
 
 /** Returns one outcome for each request. Every response owns a reference to each block that it uses. */
-function answers(
+function responsesOf(
   parts: InstanceDependencies,
-  options: { batch: readonly InferenceRequest[]; rowCounts: readonly number[]; made: MadeOutputs },
+  options: { batch: readonly InferenceRequest[]; rowCounts: readonly number[]; made: AllocatedOutputs },
 ): readonly Outcome[] {
   const { batch, rowCounts, made } = options;
   const outputs: Tensor[][] = batch.map(() => []);

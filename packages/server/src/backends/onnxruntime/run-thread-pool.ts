@@ -54,7 +54,7 @@ export class RunThreadPool {
     }
   }
 
-  giveBack(thread: RunThreadClient): void {
+  release(thread: RunThreadClient): void {
     this.#busy.delete(thread.number);
   }
 

@@ -4,7 +4,7 @@ import { JsonChannel } from "./json-channel.ts";
 import type { CallMessage, ReplyMessage, RunnerCall, RunnerCalls } from "./runner-control.ts";
 
 interface PendingCall {
-  readonly begun: () => void;
+  readonly onStart: () => void;
   readonly resolve: (reply: never) => void;
   readonly reject: (error: Error) => void;
 }
@@ -15,7 +15,7 @@ export class RunnerCaller {
   readonly #descriptorFd: number;
   readonly #pending = new Map<number, PendingCall>();
   /** Sends file descriptors one at a time: the runner takes a descriptor from its socket when it handles the call. */
-  readonly #descriptorTurns = new SerialQueue();
+  readonly #descriptorQueue = new SerialQueue();
   readonly #closed = Promise.withResolvers<void>();
   #lastId = 0;
   #failure: Error | null = null;
@@ -50,7 +50,7 @@ export class RunnerCaller {
     return new Promise((resolve, reject) => {
       if (this.#failure !== null) throw this.#failure;
       const id = ++this.#lastId;
-      this.#pending.set(id, { begun, resolve, reject });
+      this.#pending.set(id, { onStart: begun, resolve, reject });
       // The socket keeps the process alive only while a call is pending.
       this.#channel.ref();
       this.#channel.send({ id, call, request } satisfies CallMessage);
@@ -63,7 +63,7 @@ export class RunnerCaller {
     request: RunnerCalls[Call]["request"],
     fd: number,
   ): Promise<RunnerCalls[Call]["reply"]> {
-    return this.#descriptorTurns.run(async () => {
+    return this.#descriptorQueue.run(async () => {
       if (this.#failure !== null) throw this.#failure;
       this.#sendDescriptor(fd);
       return await this.call(call, request);
@@ -95,7 +95,7 @@ export class RunnerCaller {
     const reply = message as ReplyMessage;
     const pending = this.#pending.get(reply.id);
     if (pending === undefined) return;
-    if ("begun" in reply) return pending.begun();
+    if ("begun" in reply) return pending.onStart();
     this.#pending.delete(reply.id);
     if (this.#pending.size === 0) this.#channel.unref();
     if ("reply" in reply) pending.resolve(reply.reply as never);

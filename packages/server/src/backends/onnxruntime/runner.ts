@@ -40,11 +40,11 @@ export interface RunnerOptions extends LaunchOptions {
   /** Memory that runs may leave in the library's memory pool; more than this is released. */
   readonly keptBytesMax: number;
   /** Time in milliseconds after a run at which that memory is checked. */
-  readonly settleMs: number;
+  readonly memoryReleaseMs: number;
   /** Time that a terminated run may take until its next operator. */
   readonly terminateMs: number;
   /** Time within which the process must reply to calls that run no model; after it, the process counts as hung and is killed. */
-  readonly answerMs: number;
+  readonly responseMs: number;
   /** Time after which a run or a load is ended; null for never. */
   readonly deadlineMs: number | null;
   /** Called with the keys of the sessions for which `bytesOf` or `gpuBytesOf` has changed. */
@@ -70,7 +70,7 @@ export class Runner implements AsyncDisposable {
   readonly #sessions = new Map<string, Promise<RunnerSession>>();
   readonly #arenas = new Map<number, Promise<number>>();
   readonly #threads: RunThreadPool;
-  readonly #suspects = new CrashBlame();
+  readonly #crashBlame = new CrashBlame();
   #end: { readonly how: string } | null = null;
   readonly #ledger = new MemoryLedger();
   /** Null for a runner without GPUs. */
@@ -93,7 +93,7 @@ export class Runner implements AsyncDisposable {
     });
     this.ended = launched.ended.then(async (how) => {
       // The sockets are closed by now, so all results that the process has sent, and the runs that it never received, are known.
-      await this.#suspects.closed();
+      await this.#crashBlame.closed();
       this.#onEnd(how);
       return how;
     });
@@ -152,13 +152,13 @@ export class Runner implements AsyncDisposable {
     await this.#threads.warmUp();
     this.#checkAlive();
     const task = { closed: this.#calls.closed, isUnread: true };
-    this.#suspects.began(task, task);
+    this.#crashBlame.start(task, task);
     const { clock, deadlineMs } = this.#options;
     let because: InferenceError | null = null;
     // The library cannot abort a load: the process is killed.
     const onDeadline = () => {
       because = executionTimeout(`loading model '${modelName}'`, deadlineMs);
-      this.#suspects.accuse(task);
+      this.#crashBlame.accuse(task);
       this.#launched.kill();
     };
     using _deadline = deadlineMs === null ? null : clock.timer(deadlineMs, onDeadline);
@@ -169,9 +169,9 @@ export class Runner implements AsyncDisposable {
       this.#measured(loaded);
       return loaded;
     } catch (error) {
-      throw because ?? this.#suspects.blamed(error, task);
+      throw because ?? this.#crashBlame.blamed(error, task);
     } finally {
-      this.#suspects.over(task);
+      this.#crashBlame.end(task);
     }
   }
 
@@ -211,7 +211,7 @@ export class Runner implements AsyncDisposable {
     const base = await this.#address(task.arena);
     const thread = await this.#threads.take(session.home);
     this.#checkAlive();
-    this.#suspects.began(task, thread);
+    this.#crashBlame.start(task, thread);
     const startNs = this.#options.clock.monotonicNs();
     const watch = this.#watch(task, thread);
     try {
@@ -227,14 +227,14 @@ export class Runner implements AsyncDisposable {
       return await this.#finishRun(task, thread, { first: await thread.execute(command), base });
     } catch (error) {
       if (error instanceof RunThreadEnded) {
-        this.#suspects.over(task);
+        this.#crashBlame.end(task);
         throw watch.because ?? new RunnerEnded("none", await this.ended);
       }
-      throw watch.because ?? this.#suspects.blamed(error, task);
+      throw watch.because ?? this.#crashBlame.blamed(error, task);
     } finally {
-      this.#suspects.over(task);
+      this.#crashBlame.end(task);
       await watch.end();
-      this.#threads.giveBack(thread);
+      this.#threads.release(thread);
       const tookNs = this.#options.clock.monotonicNs() - startNs;
       this.#ledger.ran(task.content.key, tookNs);
       this.#gpuMemory?.ran(task.content.key, tookNs);
@@ -271,7 +271,7 @@ export class Runner implements AsyncDisposable {
     this.#options.log.error(
       `a run of model '${task.content.modelName}' failed and its process lost access to the GPU; the process is killed: ${message}`,
     );
-    this.#suspects.accuse(task);
+    this.#crashBlame.accuse(task);
     this.#launched.kill();
     return new RunnerEnded("certain", await this.ended);
   }
@@ -287,7 +287,7 @@ export class Runner implements AsyncDisposable {
       terminate: (does) => this.#calls.call("terminate", { thread: thread.number, does }),
       soon: (answer) => this.#soon(answer),
       kill: () => {
-        this.#suspects.accuse(task);
+        this.#crashBlame.accuse(task);
         this.#launched.kill();
       },
     });
@@ -306,14 +306,14 @@ export class Runner implements AsyncDisposable {
 
   /** Waits for a reply that takes no time unless the process hangs. After `answerMs` the process is killed. */
   async #soon<T>(answer: Promise<T>): Promise<T> {
-    using _force = this.#options.clock.timer(this.#options.answerMs, () => this.#launched.kill());
+    using _force = this.#options.clock.timer(this.#options.responseMs, () => this.#launched.kill());
     return await answer;
   }
 
   /** Schedules one memory measurement for all runs that end before it. */
   #settleSoon(): void {
     if (this.#settling !== null || !this.alive) return;
-    const { clock, settleMs } = this.#options;
+    const { clock, memoryReleaseMs: settleMs } = this.#options;
     this.#settling = { timer: clock.timer(settleMs, () => void this.settle()) };
   }
 
@@ -349,7 +349,7 @@ export class Runner implements AsyncDisposable {
   }
 
   #onEnd(how: string): void {
-    this.#suspects.ended(how);
+    this.#crashBlame.ended(how);
     this.#end = { how };
     const error = new RunnerEnded("none", how);
     this.#settling?.timer[Symbol.dispose]();

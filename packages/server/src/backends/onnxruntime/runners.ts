@@ -15,8 +15,8 @@ export interface RunnersOptions {
   readonly turns: RunLimits;
   readonly crashes: CrashLimits;
   /** Maximum number of processes for content that must run separately, and the time for which an unused one is kept. */
-  readonly apartRunnersMax: number;
-  readonly apartIdleMs: number;
+  readonly isolatedRunnersMax: number;
+  readonly isolatedIdleMs: number;
   /** Starts a runner process with this name. */
   readonly start: (name: string, onMemory: RunnerOptions["onMemory"]) => Promise<Runner>;
   /** Called with the keys of the content for which `bytesOf` has changed. */
@@ -49,8 +49,8 @@ export class Runners implements AsyncDisposable {
     this.#turns = new RunQueue(options.turns, options.clock);
     this.#crashes = new CrashRecord(options.crashes);
     this.#apart = new IsolatedRunners({
-      runnersMax: options.apartRunnersMax,
-      idleMs: options.apartIdleMs,
+      runnersMax: options.isolatedRunnersMax,
+      idleMs: options.isolatedIdleMs,
       start: (name) => this.#start(name),
       clock: options.clock,
       log: options.log,

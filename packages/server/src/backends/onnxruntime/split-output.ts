@@ -47,7 +47,7 @@ export function splitOutput(
   return pieces.map((piece) => {
     if (piece === null) return null;
     const { start, end, ...tensor } = piece;
-    return { ...tensor, ...pieceOf(block, isWhole, { start, end }) };
+    return { ...tensor, ...segmentOf(block, isWhole, { start, end }) };
   });
 }
 
@@ -61,7 +61,7 @@ interface Span {
 }
 
 /** Returns a reference to the block for a single request, otherwise to a segment of it. */
-function pieceOf(block: Block | null, isWhole: boolean, { start, end }: Span): Pick<Tensor, "data" | "block"> {
+function segmentOf(block: Block | null, isWhole: boolean, { start, end }: Span): Pick<Tensor, "data" | "block"> {
   if (block === null || start === end) return { data: new Uint8Array(0), block: null };
   if (!isWhole) {
     const part = block.segment(start, end - start);

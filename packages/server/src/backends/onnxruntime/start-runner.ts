@@ -25,7 +25,7 @@ export interface LaunchedRunner extends RunnerSockets {
 }
 
 /** Without this, ONNX Runtime's official builds send telemetry and create files in the temporary directory. */
-const quietLibrary = { ORT_DISABLE_TELEMETRY: "1" } as const;
+const telemetryOff = { ORT_DISABLE_TELEMETRY: "1" } as const;
 
 /** Small, because the process creates little garbage: only for loads and runs. */
 const semiSpaceMebibytes = 1;
@@ -39,7 +39,7 @@ export async function launchRunner({ name, processEnv, clock, log }: LaunchOptio
     const child = await spawnProcess({
       command: process.execPath,
       args: [`--max-semi-space-size=${semiSpaceMebibytes}`, program],
-      env: { ...processEnv, ...quietLibrary },
+      env: { ...processEnv, ...telemetryOff },
       cwd: null,
       extraFds: [control.theirs, descriptors.theirs] satisfies RunnerDescriptors,
       onLine: (line) => log.warning(line, { runner: name }),

@@ -8,7 +8,7 @@ import { BusyPolling } from "./busy-polling.ts";
 function awakeOnes(coreCount: number, sequence: string): string {
   const busyPolling = new BusyPolling(systemClock, coreCount);
   const marks = new Map(Array.from(sequence, (name) => [name, {}]));
-  return Array.from(sequence, (name) => (busyPolling.mayWaitAwake(marks.get(name)!) ? name : ".")).join("");
+  return Array.from(sequence, (name) => (busyPolling.mayPoll(marks.get(name)!) ? name : ".")).join("");
 }
 
 test("on two cores a worker polls if one instance executes repeatedly, not if instances alternate", () => {
@@ -72,13 +72,13 @@ test("while other processes need the cores no worker polls", async () => {
     nowNs += 3_000_000;
   });
   const mark = {};
-  busyPolling.mayWaitAwake(mark);
-  assert.equal(busyPolling.mayWaitAwake(mark), true);
+  busyPolling.mayPoll(mark);
+  assert.equal(busyPolling.mayPoll(mark), true);
   busyPolling.began(true);
   busyPolling.ended(true);
   nowNs += 40_000;
   for (let turn = 0; turn < 3; turn++) await setImmediate();
-  assert.equal(busyPolling.mayWaitAwake(mark), false);
+  assert.equal(busyPolling.mayPoll(mark), false);
   nowNs += 5_000_000;
-  assert.equal(busyPolling.mayWaitAwake(mark), true);
+  assert.equal(busyPolling.mayPoll(mark), true);
 });

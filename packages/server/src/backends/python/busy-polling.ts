@@ -10,13 +10,13 @@ export const pollableNs = 100_000;
  * Time of polling after which the event loop yields its processor. Without this, the kernel may leave a client or worker waiting behind the
  * polling thread for some milliseconds. (With add_sub, one client and two cores, series of requests took 350 us instead of 45.)
  */
-const giveWayNs = 30_000;
+const yieldNs = 30_000;
 
 /** A polling thread that gets its core back later than this was preempted by another process. */
 const preemptedNs = 500_000;
 
 /** Maximum number of polling workers, on any number of cores. */
-const awakeWorkersMax = 4;
+const pollingWorkersMax = 4;
 
 /** Time for which the concurrency of two executions is remembered. */
 const overlapMemoryNs = 2_000_000;
@@ -35,7 +35,7 @@ export class BusyPolling {
   #executionCount = 0;
   #overlappedNs = Number.NEGATIVE_INFINITY;
   #lastBriefNs = 0;
-  #awake = false;
+  #polling = false;
   readonly #backoff = new SpinBackoff();
   /** Instances that have executed most recently, the latest first; each is represented by its mark. */
   readonly #latest: object[] = [];
@@ -44,7 +44,7 @@ export class BusyPolling {
     this.#clock = clock;
     this.#giveWay = giveWay;
     this.#hasCores = coreCount > 1;
-    this.#awakeMax = Math.max(1, Math.min(coreCount - 1, awakeWorkersMax));
+    this.#awakeMax = Math.max(1, Math.min(coreCount - 1, pollingWorkersMax));
   }
 
   /** Records the start of an execution. `brief`: the instance's last execution was brief. */
@@ -52,12 +52,12 @@ export class BusyPolling {
     this.#executionCount++;
     const nowNs = this.#clock.monotonicNs();
     if (this.#executionCount > 1) this.#overlappedNs = nowNs;
-    if (brief) this.#stayAwake(nowNs);
+    if (brief) this.#keepPolling(nowNs);
   }
 
   ended(brief: boolean): void {
     this.#executionCount--;
-    if (brief) this.#stayAwake(this.#clock.monotonicNs());
+    if (brief) this.#keepPolling(this.#clock.monotonicNs());
   }
 
   /**
@@ -73,7 +73,7 @@ export class BusyPolling {
    * are at least as many cores as instances that take turns. (Three small steps on two cores, p50 at 1 client: 213 us with polling workers,
    * which take cores from each other, 176 us with sleeping ones; bench/rows/latency.ts.)
    */
-  mayWaitAwake(mark: object): boolean {
+  mayPoll(mark: object): boolean {
     const latest = this.#latest;
     if (!this.#backoff.maySpin(this.#clock.monotonicNs())) return false;
     if (latest[0] === mark) return true;
@@ -84,19 +84,19 @@ export class BusyPolling {
     return place !== -1;
   }
 
-  #stayAwake(nowNs: number): void {
+  #keepPolling(nowNs: number): void {
     this.#lastBriefNs = nowNs;
-    if (this.#awake || !this.#hasCores || !this.#backoff.maySpin(nowNs)) return;
-    this.#awake = true;
+    if (this.#polling || !this.#hasCores || !this.#backoff.maySpin(nowNs)) return;
+    this.#polling = true;
     setImmediate(this.#turn);
   }
 
   readonly #turn = (): void => {
     const nowNs = this.#clock.monotonicNs();
     const quietNs = nowNs - this.#lastBriefNs;
-    const isAwake = quietNs <= pollableNs && (quietNs <= giveWayNs || this.#gaveWay(nowNs));
+    const isAwake = quietNs <= pollableNs && (quietNs <= yieldNs || this.#gaveWay(nowNs));
     if (isAwake) setImmediate(this.#turn);
-    else this.#awake = false;
+    else this.#polling = false;
   };
 
   /** Yields the core once. If another process kept it for long, starts a pause of polling and returns false. */

@@ -110,13 +110,13 @@ test("a user id belongs to one tenant while that exists, and other servers use o
     assert.equal(one.take(), null);
     assert.ok(!taken.includes(other.take()!));
     const [user = 0] = taken;
-    assert.ok(!one.isGone(user) && !one.isGone(1));
-    one.leave(user);
-    assert.ok(one.isGone(user));
+    assert.ok(!one.isFree(user) && !one.isFree(1));
+    one.release(user);
+    assert.ok(one.isFree(user));
     assert.equal(one.take(), null);
     one.free(user);
     assert.equal(one.take(), user);
-    assert.ok(!one.isGone(user));
+    assert.ok(!one.isFree(user));
   } finally {
     rmSync(directory, { recursive: true });
   }

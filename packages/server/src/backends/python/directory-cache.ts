@@ -21,7 +21,7 @@ export interface DirectoryLease extends Disposable {
   readonly directory: string;
 }
 
-interface Held {
+interface LeasedDirectory {
   readonly lock: Disposable;
   users: number;
 }
@@ -32,7 +32,7 @@ interface Held {
  */
 export class DirectoryCache {
   readonly #options: DirectoryCacheOptions;
-  readonly #held = new Map<string, Held>();
+  readonly #held = new Map<string, LeasedDirectory>();
 
   constructor(options: DirectoryCacheOptions) {
     this.#options = options;
@@ -92,7 +92,7 @@ export class DirectoryCache {
     return known;
   }
 
-  #handle(name: string, held: Held): DirectoryLease {
+  #handle(name: string, held: LeasedDirectory): DirectoryLease {
     const root = join(this.#options.directory, name);
     held.users++;
     this.#touch(root);

@@ -51,7 +51,7 @@ const results = fc
   .map(({ id, answers: given, count, ...more }) =>
     encodeResult(id, given, count === undefined ? more : { ...more, count }),
   );
-const honestAnswers = fc
+const validResponses = fc
   .record({ id: fc.integer({ min: 1, max: 4 }), count: fc.integer({ min: 1, max: 2 }) })
   .map(({ id, count }) =>
     encodeResult(
@@ -146,7 +146,7 @@ const metricFrames = fc
 /** Valid and invalid frames that a worker could send. */
 export const hostileFrames = fc.oneof(
   { weight: 4, arbitrary: results },
-  { weight: 3, arbitrary: honestAnswers },
+  { weight: 3, arbitrary: validResponses },
   {
     weight: 3,
     arbitrary: fc

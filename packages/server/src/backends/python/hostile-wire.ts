@@ -185,7 +185,7 @@ export function encodeCallSpaceRequest(id: number, ...sizes: bigint[]): Buffer {
 }
 
 /** Returns the outcome of an execution that was not started. */
-function notBegun(error: unknown): Execution {
+function ignoreNotStarted(error: unknown): Execution {
   if (!(error instanceof ExecutionNotStarted)) throw error;
   return { outcomes: [], computeInputNs: 0, computeInferNs: 0, computeOutputNs: 0 };
 }
@@ -201,7 +201,7 @@ export function execute(hostile: HostileInstance, requestCount: number): { settl
   );
   const settled = instance
     .execute(batch)
-    .catch(notBegun)
+    .catch(ignoreNotStarted)
     .then((execution) => {
       assert.ok(execution.outcomes.length === 0 || execution.outcomes.length === requestCount);
       for (const outcome of execution.outcomes)

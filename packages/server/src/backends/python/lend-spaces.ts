@@ -12,19 +12,19 @@ export function lendSpaces(
   const spaces: LentBlock[] = [];
   try {
     for (const byteLength of sizes) {
-      if (byteLength > arena.capacityBytes) throw beyondArena(byteLength, arena);
+      if (byteLength > arena.capacityBytes) throw arenaFullError(byteLength, arena);
       spaces.push(lent.lend(arena.allocate(byteLength), executionId, "space"));
     }
     return spaces;
   } catch (error) {
-    lent.takeBack(spaces);
+    lent.revoke(spaces);
     if (error instanceof InferenceError) return error;
     throw error;
   }
 }
 
 /** Returns the error for a size that exceeds the arena's capacity. (The arena itself cannot represent such a size.) */
-function beyondArena(byteLength: number, { usedBytes, capacityBytes }: Arena): InferenceError {
+function arenaFullError(byteLength: number, { usedBytes, capacityBytes }: Arena): InferenceError {
   const message = `${byteLength} bytes requested, ${usedBytes} of ${capacityBytes} bytes in use`;
   return new InferenceError("UNAVAILABLE", `shared memory arena is full: ${message}`);
 }

@@ -59,7 +59,7 @@ export class LentBlocks {
   }
 
   /** Ends the lending of blocks that the worker has released. */
-  giveBack(lentIds: readonly number[]): void {
+  returnBlocks(lentIds: readonly number[]): void {
     for (const lentId of lentIds) {
       const lent = this.#lent.get(lentId);
       if (lent?.use !== "input") throw new MalformedRecord(`release of block ${lentId}, which is not lent`);
@@ -68,7 +68,7 @@ export class LentBlocks {
   }
 
   /** Ends the lending of blocks for an execution that was never sent. */
-  takeBack(loans: readonly LentBlock[]): void {
+  revoke(loans: readonly LentBlock[]): void {
     for (const lent of loans) this.#end(lent);
   }
 

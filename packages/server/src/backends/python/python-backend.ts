@@ -165,7 +165,7 @@ class PythonBackend implements Backend {
   async heldBytes(source: ModelSource, config: ModelConfig): Promise<number> {
     const runner = config.backend === this.name ? null : await this.#options.findRunner(config.backend);
     const file = runner?.mapsFiles === true ? mappedFile(config) : null;
-    return file === null ? 0 : await this.#sharedFiles.heldBytesOf(join(source.versionDirectory, file));
+    return file === null ? 0 : await this.#sharedFiles.leasedBytesOf(join(source.versionDirectory, file));
   }
 
   async complete(source: ModelSource, config: ModelConfig, context: LoadContext): Promise<ModelConfig> {

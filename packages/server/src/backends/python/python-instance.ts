@@ -212,13 +212,13 @@ export class PythonInstance implements Instance, AsyncDisposable {
     try {
       const requests = batch.map((request) => collector.request(request));
       this.#lendSpaces({ worker, executionId, spaces }, batch.length);
-      const mayWaitAwake = busyPolling.mayWaitAwake(this.#mark);
+      const mayWaitAwake = busyPolling.mayPoll(this.#mark);
       const nextIsNear = mayWaitAwake && isLone && brief && nowNs - this.#lastResultNs < nearNs;
       frame = encoder.encode({ executionId, loans: collector.loans, spaces, nextIsNear, requests });
     } catch (error) {
       // The frame was not sent: the lent blocks are taken back.
-      worker.lent.takeBack(collector.loans);
-      worker.lent.takeBack(spaces);
+      worker.lent.revoke(collector.loans);
+      worker.lent.revoke(spaces);
       busyPolling.ended(false);
       if (!(error instanceof InferenceError)) throw error;
       return Promise.resolve(failedExecution(batch.length, error));
@@ -251,7 +251,7 @@ export class PythonInstance implements Instance, AsyncDisposable {
 
   #onFrame(worker: PythonWorker, frame: Buffer): void {
     const { kind, id, extra } = readHeader(frame);
-    if (kind === kinds.released) return worker.lent.giveBack(decodeReleased(frame));
+    if (kind === kinds.released) return worker.lent.returnBlocks(decodeReleased(frame));
     if (kind === kinds.raised) return this.#options.failures.report(this.name, () => decodeRaised(frame));
     if (kind === kinds.response || (kind === kinds.spaceRequest && extra !== 0))
       return this.#onResponseFrame(worker, frame);
@@ -288,7 +288,7 @@ export class PythonInstance implements Instance, AsyncDisposable {
     assert(responses !== undefined, "an execution that was not released has pending responses");
     if (result.responses !== null && result.responses.length > 0)
       throw new MalformedRecord(`${result.responses.length} responses in the result of a decoupled model`);
-    worker.lent.giveBack(result.released);
+    worker.lent.returnBlocks(result.released);
     const failure = result.responses === null ? this.#batchFailure(pending, result) : null;
     if (failure === null) responses.released();
     else responses.fail(failure);
@@ -335,7 +335,7 @@ export class PythonInstance implements Instance, AsyncDisposable {
   #onResult(worker: PythonWorker, pending: Pending, result: WireResult): void {
     const outcomes = this.#outcomes(worker, pending, result);
     try {
-      worker.lent.giveBack(result.released);
+      worker.lent.returnBlocks(result.released);
     } catch (error) {
       releaseOutcomes(outcomes);
       throw error;

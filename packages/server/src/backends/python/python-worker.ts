@@ -49,7 +49,7 @@ interface LifecycleCall {
 }
 
 /** Time to read the remaining output of an ended process. A child process may keep the pipe open for ever. */
-const lastWordsMs = 200;
+const lastOutputMs = 200;
 const logLevels = ["info", "warning", "error", "verbose"] as const;
 
 /** A forked worker process: its socket, output, lent blocks and end. The instance interprets frames about executions. */
@@ -197,7 +197,7 @@ export class PythonWorker {
 
   /** The socket is closed but the process was not reaped: it is ending, or model code has closed the socket's descriptor. */
   #endSoon(): void {
-    const timer = this.#options.clock.timer(lastWordsMs, () => this.kill("it closed its socket"));
+    const timer = this.#options.clock.timer(lastOutputMs, () => this.kill("it closed its socket"));
     void this.ended.then(() => timer[Symbol.dispose]());
   }
 
@@ -222,11 +222,11 @@ export class PythonWorker {
   }
 
   #ownMetrics(): WorkerMetrics {
-    return (this.#metrics ??= new WorkerMetrics(this.#options.metrics, (answer) => this.#answer(answer)));
+    return (this.#metrics ??= new WorkerMetrics(this.#options.metrics, (answer) => this.#sendResponse(answer)));
   }
 
   /** A correct worker waits for each reply. Without this limit, one that does not read replies would make them accumulate. */
-  #answer(frame: Uint8Array): void {
+  #sendResponse(frame: Uint8Array): void {
     if (this.#channel.unsentCount > frameLimits.unreadFramesMax)
       throw new MalformedRecord("requests about metrics whose responses it does not read");
     this.send(frame);
@@ -243,7 +243,7 @@ export class PythonWorker {
     this.#alive = false;
     // Child processes may still use the output and map the arena.
     signalGroup(this.pid, 9);
-    await this.#lastWords();
+    await this.#lastOutput();
     closeSync(this.#lifelineFd);
     this.#output.destroy();
     this.#lines.end();
@@ -259,10 +259,10 @@ export class PythonWorker {
     return reason;
   }
 
-  #lastWords(): Promise<void> {
+  #lastOutput(): Promise<void> {
     if (this.#output.readableEnded || this.#output.destroyed) return Promise.resolve();
     return new Promise((resolve) => {
-      const timer = this.#options.clock.timer(lastWordsMs, resolve);
+      const timer = this.#options.clock.timer(lastOutputMs, resolve);
       this.#output.once("close", () => {
         timer[Symbol.dispose]();
         resolve();

@@ -49,7 +49,7 @@ test("a file is charged once, to its oldest holder, and to the next one after it
     const charged = () => held.map((one) => one.chargedBytes);
     assert.deepEqual(charged(), [50_000, 0, 0]);
     assert.deepEqual(
-      await Promise.all(["a", "c", "absent"].map((name) => files.heldBytesOf(path(name)))),
+      await Promise.all(["a", "c", "absent"].map((name) => files.leasedBytesOf(path(name)))),
       [50_000, 50_000, 0],
     );
     held[1]![Symbol.dispose]();
@@ -58,7 +58,7 @@ test("a file is charged once, to its oldest holder, and to the next one after it
     assert.deepEqual([charged(), told], [[0, 0, 50_000], [2]]);
     held[2]![Symbol.dispose]();
     assert.deepEqual([charged(), told], [[0, 0, 0], [2]]);
-    assert.equal(await files.heldBytesOf(path("a")), 0);
+    assert.equal(await files.leasedBytesOf(path("a")), 0);
   }));
 
 test("held bytes do not change with the file, and a later opening gets the new bytes", () =>

@@ -18,7 +18,7 @@ export interface SharedFile extends Disposable {
   onCharged: (() => void) | null;
 }
 
-interface Held {
+interface LeasedFile {
   readonly memory: SealableMemory;
   readonly byteLength: number;
   readonly contentHash: string;
@@ -42,8 +42,8 @@ const writeTo = promisify(write);
 /** Files in shared memory, by content, as long as they are used. */
 export class SharedFiles {
   readonly #options: SharedFilesOptions;
-  readonly #byIdentity = new Map<string, Held>();
-  readonly #byContent = new Map<string, Held>();
+  readonly #byIdentity = new Map<string, LeasedFile>();
+  readonly #byContent = new Map<string, LeasedFile>();
   /** Reads in progress, by file identity. */
   readonly #reading = new Map<string, Promise<unknown>>();
   #bytes = 0;
@@ -83,7 +83,7 @@ export class SharedFiles {
    * Returns the size of the file if it is in shared memory already, otherwise 0. Equal files under other names are not recognized, because
    * that would require reading them.
    */
-  async heldBytesOf(path: string): Promise<number> {
+  async leasedBytesOf(path: string): Promise<number> {
     const found = await lstat(path, { bigint: true }).catch(() => null);
     return found === null ? 0 : (this.#byIdentity.get(identityOf(found))?.byteLength ?? 0);
   }
@@ -110,7 +110,7 @@ export class SharedFiles {
         return this.#lend(equal);
       }
       memory.seal();
-      const held: Held = { memory, byteLength, contentHash, identities: new Set([identity]), holders: new Set() };
+      const held: LeasedFile = { memory, byteLength, contentHash, identities: new Set([identity]), holders: new Set() };
       this.#byContent.set(contentHash, held);
       this.#byIdentity.set(identity, held);
       kept = true;
@@ -123,7 +123,7 @@ export class SharedFiles {
     }
   }
 
-  #lend(held: Held): SharedFile {
+  #lend(held: LeasedFile): SharedFile {
     const { memory, byteLength, holders } = held;
     const lent: SharedFile = {
       fd: memory.fd,
@@ -145,7 +145,7 @@ export class SharedFiles {
     return lent;
   }
 
-  #drop(held: Held): void {
+  #drop(held: LeasedFile): void {
     for (const identity of held.identities) this.#byIdentity.delete(identity);
     this.#byContent.delete(held.contentHash);
     this.#bytes -= held.byteLength;

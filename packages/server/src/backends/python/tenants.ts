@@ -100,7 +100,7 @@ export class Tenants implements Disposable {
 
   /** Returns whether a process with this user belongs to a tenant that has ended. */
   isGone(user: number): boolean {
-    return this.#users?.isGone(user) === true;
+    return this.#users?.isFree(user) === true;
   }
 
   /**
@@ -242,7 +242,7 @@ export class Tenants implements Disposable {
   async #end(tenant: Tenant, { users }: Ground): Promise<void> {
     const { endEnvironment, endRemains } = this.#options;
     const { user } = tenant.plan;
-    if (user !== null) users?.leave(user);
+    if (user !== null) users?.release(user);
     // In parallel, because processes that the tenant's interpreter left running may keep its output open.
     await Promise.all([...[...tenant.environments].map((key) => endEnvironment(key)), endRemains()]);
     // Repeated, because processes became orphans when an interpreter ended.

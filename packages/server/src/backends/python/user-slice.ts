@@ -14,8 +14,8 @@ const sliceUsers = 4096;
 export class UserSlice implements Disposable {
   readonly #range: UserRange;
   readonly #lock: Disposable;
-  readonly #taken = new Set<number>();
-  readonly #leaving = new Set<number>();
+  readonly #used = new Set<number>();
+  readonly #releasing = new Set<number>();
   #next = 0;
 
   private constructor(range: UserRange, lock: Disposable) {
@@ -44,8 +44,8 @@ export class UserSlice implements Disposable {
   }
 
   /** Returns whether no running tenant has this user id. */
-  isGone(user: number): boolean {
-    return this.has(user) && (!this.#taken.has(user) || this.#leaving.has(user));
+  isFree(user: number): boolean {
+    return this.has(user) && (!this.#used.has(user) || this.#releasing.has(user));
   }
 
   /** Returns a free user id; null when all are assigned. */
@@ -54,21 +54,21 @@ export class UserSlice implements Disposable {
     for (let tried = 0; tried < count; tried++) {
       const user = first + this.#next;
       this.#next = (this.#next + 1) % count;
-      if (this.#taken.has(user)) continue;
-      this.#taken.add(user);
+      if (this.#used.has(user)) continue;
+      this.#used.add(user);
       return user;
     }
     return null;
   }
 
   /** Marks the user's tenant as ended. The id is not assigned again before `free`. */
-  leave(user: number): void {
-    this.#leaving.add(user);
+  release(user: number): void {
+    this.#releasing.add(user);
   }
 
   free(user: number): void {
-    this.#leaving.delete(user);
-    this.#taken.delete(user);
+    this.#releasing.delete(user);
+    this.#used.delete(user);
   }
 
   [Symbol.dispose](): void {

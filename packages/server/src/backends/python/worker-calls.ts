@@ -107,7 +107,7 @@ export class WorkerCalls {
     try {
       this.#begin(id, noExecution, lent);
     } catch (error) {
-      worker.lent.takeBack(lent);
+      worker.lent.revoke(lent);
       throw error;
     }
     worker.send(encodeCallSpace(id, lent));
@@ -255,7 +255,7 @@ export class WorkerCalls {
         outputs.push({ ...record, blockRef: index, byteOffset, data: null });
       }
     } catch (error) {
-      worker.lent.takeBack(loans);
+      worker.lent.revoke(loans);
       if (!(error instanceof InferenceError)) throw error;
       return error;
     } finally {

@@ -99,7 +99,7 @@ export class ZygotePool implements AsyncDisposable {
     try {
       let zygote = await this.#alive(warm);
       // A newer zygote may have replaced this one meanwhile.
-      while (zygote.isRetired) zygote = await this.#alive(warm);
+      while (zygote.isClosing) zygote = await this.#alive(warm);
       return await work(zygote);
     } finally {
       if (--warm.users === 0 && !this.#closed)
@@ -217,7 +217,7 @@ export class ZygotePool implements AsyncDisposable {
   #retire(zygote: Promise<Zygote>): void {
     this.#ending.run(() =>
       zygote.then(
-        (one) => (this.#closed ? one[Symbol.asyncDispose]() : one.retire()),
+        (one) => (this.#closed ? one[Symbol.asyncDispose]() : one.closeWhenUnused()),
         () => {}, // It never started: nothing to end.
       ),
     );

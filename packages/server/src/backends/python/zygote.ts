@@ -203,12 +203,12 @@ export class Zygote implements AsyncDisposable {
   }
 
   /** True when the zygote no longer forks. */
-  get isRetired(): boolean {
+  get isClosing(): boolean {
     return this.#isRetired;
   }
 
   /** Stops forking. The zygote ends when pending forks are complete. */
-  async retire(): Promise<void> {
+  async closeWhenUnused(): Promise<void> {
     this.#isRetired = true;
     while (this.#pending.size > 0) await new Promise<void>((resolve) => (this.#onSettled = resolve));
     await this[Symbol.asyncDispose]();

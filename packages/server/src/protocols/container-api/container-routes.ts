@@ -81,20 +81,20 @@ interface HostedModel {
   isLoaded: boolean;
 }
 
-type Answer = (exchange: Exchange, id: string) => void | Promise<void>;
+type RouteHandler = (exchange: Exchange, id: string) => void | Promise<void>;
 
 /** Returns the handler of container API requests. It throws only BodyError and for bugs. */
 export function containerHandler(options: ContainerRoutesOptions): (exchange: Exchange) => void | Promise<void> {
   const routes = new ContainerRoutes(options);
-  const single: Readonly<Record<string, readonly [method: string, answer: Answer]>> = {
+  const single: Readonly<Record<string, readonly [method: string, answer: RouteHandler]>> = {
     "/ping": ["GET", routes.ping],
     "/invocations": ["POST", routes.invocations],
     ...(routes.tellsExecutionParameters
       ? { "/execution-parameters": ["GET", routes.executionParameters] as const }
       : {}),
   };
-  const collection: Readonly<Record<string, Answer>> = { GET: routes.list, POST: routes.load };
-  const model: Readonly<Record<string, Answer>> = { GET: routes.describe, DELETE: routes.unload };
+  const collection: Readonly<Record<string, RouteHandler>> = { GET: routes.list, POST: routes.load };
+  const model: Readonly<Record<string, RouteHandler>> = { GET: routes.describe, DELETE: routes.unload };
   return (exchange) => {
     const row = Object.hasOwn(single, exchange.path) ? single[exchange.path] : undefined;
     if (row !== undefined) {
@@ -157,9 +157,10 @@ class ContainerRoutes {
     return this.#calls.executionParameters !== null;
   }
 
-  readonly executionParameters: Answer = (exchange) => this.#calls.executionParameters?.(exchange, this.#ownTarget());
+  readonly executionParameters: RouteHandler = (exchange) =>
+    this.#calls.executionParameters?.(exchange, this.#ownTarget());
 
-  readonly ping: Answer = (exchange) => {
+  readonly ping: RouteHandler = (exchange) => {
     const { engine, pingMode, onPing } = this.#options;
     onPing();
     const unconfined = this.#options.unconfined();
@@ -167,7 +168,7 @@ class ContainerRoutes {
     reply(exchange, (pingMode === "live" ? engine.live : engine.ready) ? 200 : 400, "text/plain", "", headers);
   };
 
-  readonly invocations: Answer = async (exchange) => {
+  readonly invocations: RouteHandler = async (exchange) => {
     this.#limit(exchange);
     await this.#calls.answer(exchange, this.#ownTarget(), "invocations");
   };
@@ -176,7 +177,7 @@ class ContainerRoutes {
     return { namespace: "", modelName: this.#options.defaultModelName, modelVersion: "" };
   }
 
-  readonly invoke: Answer = async (exchange, id) => {
+  readonly invoke: RouteHandler = async (exchange, id) => {
     const model = this.#loaded(id);
     if (model === undefined) return replyEmpty(exchange, 404);
     if (isForAnother(exchange, model)) return this.#calls.refuse(exchange, wrongTarget(), "invoke");
@@ -205,13 +206,13 @@ class ContainerRoutes {
     await this.#calls.openAi(exchange, { target, path, route: "invoke" });
   }
 
-  readonly list: Answer = (exchange) => {
+  readonly list: RouteHandler = (exchange) => {
     replyPlainJson(exchange, {
       models: [...this.#models.values()].filter(({ isLoaded }) => isLoaded).map(describeModel),
     });
   };
 
-  readonly describe: Answer = (exchange, id) => {
+  readonly describe: RouteHandler = (exchange, id) => {
     const model = this.#loaded(id);
     if (model === undefined) return replyEmpty(exchange, 404);
     const body = Buffer.from(JSON.stringify(describeModel(model)));
@@ -219,7 +220,7 @@ class ContainerRoutes {
     reply(exchange, 200, "text/plain", body, [modelBytesHeader, String(Math.round(usedBytes))]);
   };
 
-  readonly load: Answer = async (exchange) => {
+  readonly load: RouteHandler = async (exchange) => {
     try {
       const model = await readLoadBody(exchange, this.#options);
       if (isForbiddenPath(model.url)) return replyEmpty(exchange, 400);
@@ -237,7 +238,7 @@ class ContainerRoutes {
     }
   };
 
-  readonly unload: Answer = async (exchange, id) => {
+  readonly unload: RouteHandler = async (exchange, id) => {
     try {
       const isUnloaded = await this.#locks.run(id, async () => {
         const model = this.#models.get(id);

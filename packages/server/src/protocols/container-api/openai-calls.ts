@@ -39,7 +39,7 @@ export class OpenAiCalls {
       const body = await readPayload(exchange, model.arena, this.#limits);
       let isStreamed: boolean;
       try {
-        isStreamed = asksForStream(body.bytes);
+        isStreamed = requestsStream(body.bytes);
       } catch (error) {
         body.tensor.block?.release();
         throw error;
@@ -104,7 +104,7 @@ function checkSpeaks({ view: { config } }: ServedModel): void {
 }
 
 /** Returns whether the request selects streaming. Throws INVALID_ARG for invalid JSON. */
-function asksForStream(body: Uint8Array): boolean {
+function requestsStream(body: Uint8Array): boolean {
   let isStreamed = false;
   parsingRequestJson(() => {
     const check = new JsonScanner(body);

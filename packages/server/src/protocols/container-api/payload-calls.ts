@@ -68,8 +68,8 @@ export class PayloadCalls implements ContainerCalls {
     try {
       using model = this.#options.engine.open(target);
       const head = headOf(exchange);
-      if (model.view.config.decoupled) return await this.#stream(exchange, { target, model, head, asks });
-      response = await this.#infer(exchange, { target, model, head, asks });
+      if (model.view.config.decoupled) return await this.#stream(exchange, { target, model, head, callKind: asks });
+      response = await this.#infer(exchange, { target, model, head, callKind: asks });
       const answer = await this.#options.codec.encode(response, head, model);
       send(exchange, answer, response);
       response = null;
@@ -119,10 +119,16 @@ export class PayloadCalls implements ContainerCalls {
     return await call.model.infer(await this.#request(exchange, call));
   }
 
-  async #request(exchange: Exchange, { target, model, head, asks }: PayloadCall): Promise<InferenceRequest> {
+  async #request(exchange: Exchange, { target, model, head, callKind: asks }: PayloadCall): Promise<InferenceRequest> {
     const { limits, codec } = this.#options;
     const body = await readPayload(exchange, model.arena, limits);
-    const payload: CallPayload = { ...head, ...body, asks, loopQueue: this.#loopQueue, signal: exchange.signal };
+    const payload: CallPayload = {
+      ...head,
+      ...body,
+      callKind: asks,
+      loopQueue: this.#loopQueue,
+      signal: exchange.signal,
+    };
     let request: PayloadRequest | null = null;
     try {
       request = await codec.decode(payload, model);
@@ -141,7 +147,7 @@ interface PayloadCall {
   readonly target: ModelTarget;
   readonly model: ServedModel;
   readonly head: PayloadHead;
-  readonly asks: PayloadCallKind;
+  readonly callKind: PayloadCallKind;
 }
 
 function headOf({ request: { headers } }: Exchange): PayloadHead {

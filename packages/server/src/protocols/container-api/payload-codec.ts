@@ -16,7 +16,7 @@ export type PayloadCallKind = "invocation" | "execution-parameters";
 /** The body of a call. */
 export interface CallPayload extends PayloadHead {
   /** An invocation, or GET /execution-parameters, which has no body. */
-  readonly asks: PayloadCallKind;
+  readonly callKind: PayloadCallKind;
   readonly bytes: Uint8Array;
   /** The body as the only element of a BYTES tensor of shape [1] in the model's arena; passing it to the model needs no copy. */
   readonly tensor: Tensor;

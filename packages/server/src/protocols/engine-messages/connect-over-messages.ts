@@ -5,7 +5,7 @@ import { EngineMessageClient } from "./engine-message-client.ts";
 import type { ToEngine, ToFrontEnd } from "./messages.ts";
 
 /** An engine that is called through messages, as by a protocol in another thread. */
-export interface EngineOverMessages {
+export interface MessageConnectedEngine {
   readonly engine: Engine;
   /** Number of resources that the client has not released or completed: leases, blocks, requests, calls. */
   readonly openCount: number;
@@ -16,7 +16,7 @@ export interface EngineOverMessages {
  * data and arrive as copies; arenas are memory that both sides have mapped. Both sides are in this thread: a message is handled before
  * `postMessage` returns, so that synchronous calls have their results.
  */
-export function connectOverMessages(engine: Engine): EngineOverMessages {
+export function connectOverMessages(engine: Engine): MessageConnectedEngine {
   const { port1: frontPort, port2: enginePort } = new MessageChannel();
   const engineSide = new EngineMessageServer(engine, (message) => {
     enginePort.postMessage(message, []);

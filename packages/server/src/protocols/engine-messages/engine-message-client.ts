@@ -12,9 +12,9 @@ interface Call {
 }
 
 /** A request that has not completed, with the receiver of its responses. */
-interface Asked {
+interface PendingRequest {
   readonly sink: ResponseSink;
-  readonly over: () => void;
+  readonly end: () => void;
 }
 
 /** Dependencies of a front end's engine client. */
@@ -31,7 +31,7 @@ export interface EngineMessageClientOptions {
 export class EngineMessageClient implements Engine {
   readonly #options: EngineMessageClientOptions;
   readonly #calls = new Map<number, Call>();
-  readonly #requests = new Map<number, Asked>();
+  readonly #requests = new Map<number, PendingRequest>();
   #lastId = 0;
 
   constructor(options: EngineMessageClientOptions) {
@@ -69,7 +69,7 @@ export class EngineMessageClient implements Engine {
       case "over": {
         const pending = this.#requests.get(message.requestId)!;
         this.#requests.delete(message.requestId);
-        return pending.over();
+        return pending.end();
       }
       default:
         unreachable(message);
@@ -123,7 +123,7 @@ export class EngineMessageClient implements Engine {
     const { inputs, signal, responseSink: _answers, caller: _caller, ...head } = request;
     const requestId = ++this.#lastId;
     const over = Promise.withResolvers<void>();
-    this.#requests.set(requestId, { sink, over: over.resolve });
+    this.#requests.set(requestId, { sink, end: over.resolve });
     this.#options.post({ kind: "infer", requestId, leaseId, head, inputs: inputs.map(tensorMessage), isStream });
     // The engine has its own references by now.
     releaseTensors(inputs);

@@ -43,7 +43,7 @@ export interface GenerateCallRequest {
 /** HTTP status of every error of a model, as in Triton. Errors of the server's own limits have other statuses. */
 const modelErrorStatus = 400;
 
-const notOneAnswer =
+const notOneResponse =
   "generate expects model to produce exactly 1 response, use generate stream for model that generates various number of responses";
 
 /**
@@ -68,11 +68,11 @@ export class GenerateCalls {
     let count = 0;
     for await (const outcome of answers) {
       using answer = disposableOutcome(outcome);
-      if (++count === 1) first = await this.#print(exchange, answer.outcome, { id, form: "object", hasBegun: false });
+      if (++count === 1) first = await this.#print(exchange, answer.outcome, { id, form: "object", hasStarted: false });
     }
     if (exchange.signal.aborted) return;
     if (first === null || count > 1)
-      return replyError(exchange, first?.status ?? 200, notOneAnswer, "application/json");
+      return replyError(exchange, first?.status ?? 200, notOneResponse, "application/json");
     if (typeof first.text === "string") return reply(exchange, first.status, "application/json", first.text);
     replyChunks(exchange, first.status, ["Content-Type", "application/json"], first.text);
   }
@@ -81,7 +81,7 @@ export class GenerateCalls {
   async stream(exchange: Exchange, request: GenerateCallRequest): Promise<void> {
     const { id, answers } = await this.#ask(exchange, request);
     await replyEvents(exchange, answers, (outcome, hasBegun) =>
-      this.#print(exchange, outcome, { id, form: "event", hasBegun }),
+      this.#print(exchange, outcome, { id, form: "event", hasStarted: hasBegun }),
     );
   }
 
@@ -97,7 +97,7 @@ export class GenerateCalls {
   }
 
   /** Prints an outcome. Throws an error of the engine that precedes any response, unless the HTTP response has begun. */
-  async #print(exchange: Exchange, outcome: Outcome, textOptions: AskedText): Promise<PrintedResponse> {
+  async #print(exchange: Exchange, outcome: Outcome, textOptions: TextOptions): Promise<PrintedResponse> {
     if (outcome instanceof InferenceError) return printedError(outcome, textOptions);
     try {
       return { status: 200, text: await this.#text(exchange, outcome, textOptions) };
@@ -106,7 +106,7 @@ export class GenerateCalls {
     }
   }
 
-  async #text(exchange: Exchange, response: InferenceResponse, { id, form }: AskedText): Promise<ResponseText> {
+  async #text(exchange: Exchange, response: InferenceResponse, { id, form }: TextOptions): Promise<ResponseText> {
     const { memory, signal } = exchange;
     const heldBytes = memory.bytes;
     const textBytesMax = jsonTextBytesMax(response, { outputs: null, binaryOutputs: false });
@@ -120,14 +120,14 @@ export class GenerateCalls {
   }
 }
 
-interface AskedText {
+interface TextOptions {
   readonly id: string;
   readonly form: ResponseFormat;
   /** True if a part of the HTTP response was sent. */
-  readonly hasBegun: boolean;
+  readonly hasStarted: boolean;
 }
 
-function printedError(error: InferenceError, { form, hasBegun }: AskedText): PrintedResponse {
+function printedError(error: InferenceError, { form, hasStarted: hasBegun }: TextOptions): PrintedResponse {
   const isMemory = isMemoryReason(error.reason);
   if (!hasBegun && (isMemory || error.reason === "request-refused")) throw error;
   const status = isMemory ? httpStatusOf(error) : modelErrorStatus;

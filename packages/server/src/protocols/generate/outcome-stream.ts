@@ -13,10 +13,10 @@ export type SendRequest = (model: ServedModel, request: InferenceRequest) => Out
 
 /** Sends a request to any model and returns its responses. Takes ownership of the request's tensors. */
 export const streamOutcomes: SendRequest = (model, request) =>
-  model.view.config.decoupled ? new ResponseIterator(model, request) : onlyAnswerOf(model, request);
+  model.view.config.decoupled ? new ResponseIterator(model, request) : singleResponse(model, request);
 
 /** Yields the only response of a model that is not decoupled. */
-async function* onlyAnswerOf(model: ServedModel, request: InferenceRequest): OutcomeStream {
+async function* singleResponse(model: ServedModel, request: InferenceRequest): OutcomeStream {
   try {
     yield await model.infer(request);
   } catch (error) {

@@ -204,7 +204,7 @@ export class Call {
       const bounds = { messageBytesMax, memory, slot };
       const message = compressed ? await decompressMessage(packed.bytes, encoding, bounds) : packed;
       if (message !== packed) memory.shrinkBy(packed.heldBytes);
-      this.#guard(() => handOn(receiver, message.bytes));
+      this.#guard(() => deliver(receiver, message.bytes));
       memory.shrinkBy(message.heldBytes);
     } catch (error) {
       this.fail(error);
@@ -371,7 +371,7 @@ export class Call {
   }
 }
 
-function handOn(receiver: CallReceiver, message: Buffer): void {
+function deliver(receiver: CallReceiver, message: Buffer): void {
   const sink = receiver.begin(message.length);
   if (message.length > 0) sink.write(message);
   sink.end();

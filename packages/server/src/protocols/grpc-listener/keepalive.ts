@@ -23,7 +23,7 @@ export interface KeepaliveOptions {
 const idlePingIntervalMs = 7_200_000;
 
 /** Size of a reply to a ping, in bytes. */
-const pingAnswerBytes = 17;
+const pingAckBytes = 17;
 
 /**
  * Counts the pings of one client that arrive too fast. As in gRPC's core, any data that the server sends, except replies to pings, resets
@@ -44,7 +44,7 @@ export class PingStrikes {
   /** Counts a ping. `sentBytes` are all bytes that the connection has sent. Returns true when there were too many pings. */
   pinged(nowNs: number, hasCalls: boolean, sentBytes: number): boolean {
     // Replies that are not sent yet make this number too small, never too large.
-    const besidesAnswers = sentBytes - this.#pings++ * pingAnswerBytes;
+    const besidesAnswers = sentBytes - this.#pings++ * pingAckBytes;
     if (besidesAnswers > this.#sentBytes) {
       this.#sentBytes = besidesAnswers;
       this.#strikes = 0;

@@ -10,9 +10,9 @@ export const wholeTextBytesMax = 128 * 1024;
 /** Size of a chunk of JSON that is read; it takes at most 0.2 ms. */
 export const readChunkBytes = 64 * 1024;
 /** Size of a chunk of a numeric tensor that is printed; FP32, the slowest, takes about 0.5 ms. */
-const numbersPieceBytes = 16 * 1024;
+const numbersChunkBytes = 16 * 1024;
 /** Size of a chunk of a string tensor that is printed; it takes about as long. */
-const stringsPieceBytes = 256 * 1024;
+const stringsChunkBytes = 256 * 1024;
 
 /**
  * Calls `advance` once in each event loop tick until it returns true. Rejects with an exception of `advance`, or with the signal's reason.
@@ -24,7 +24,7 @@ export async function runInChunks({ loopQueue, signal }: YieldOptions, advance: 
 
 /** Prints a tensor, one chunk in each event loop tick. */
 export async function printInChunks(of: YieldOptions, printing: JsonDataPrinter): Promise<void> {
-  const pieceBytes = printing.datatype === "BYTES" ? stringsPieceBytes : numbersPieceBytes;
+  const pieceBytes = printing.datatype === "BYTES" ? stringsChunkBytes : numbersChunkBytes;
   await runInChunks(of, () => printing.advance(pieceBytes));
 }
 

@@ -166,7 +166,7 @@ export class InferCalls {
     let tailBytes = 0;
     for (const tail of tails) tailBytes += tail.length;
     const headers = tailBytes === 0 ? ["Content-Type", "application/json"] : this.#options.binaryHeaders(jsonBytes);
-    const pieces = [...jsonPieces(json), ...tails];
+    const pieces = [...jsonBuffers(json), ...tails];
     if (jsonBytes + tailBytes <= joinedBytesMax) {
       const joined = Buffer.concat(pieces, jsonBytes + tailBytes);
       releaseResponse(response);
@@ -191,7 +191,7 @@ export class InferCalls {
       for (const tail of tails ?? []) plainBytes += tail.length;
       // Charges the uncompressed copy and the compressed output, which is at most slightly larger.
       memory.grow(2 * plainBytes);
-      body = await compress([...jsonPieces(json), ...(tails ?? [])], encoding);
+      body = await compress([...jsonBuffers(json), ...(tails ?? [])], encoding);
     } catch (error) {
       throw new InferCallError(InferenceError.from(error), "text/plain");
     } finally {
@@ -216,6 +216,6 @@ function unprinted(response: InferenceResponse, error: unknown): InferCallError 
   return new InferCallError(InferenceError.from(error), "text/plain");
 }
 
-function jsonPieces(json: string | readonly Buffer[]): readonly Buffer[] {
+function jsonBuffers(json: string | readonly Buffer[]): readonly Buffer[] {
   return typeof json === "string" ? [Buffer.from(json, "latin1")] : json;
 }

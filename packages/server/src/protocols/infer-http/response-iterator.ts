@@ -3,7 +3,7 @@ import type { ServedModel } from "../../engine/index.ts";
 import { releaseResponse, type ResponseSink, type InferenceRequest, type Outcome } from "../../inference/index.ts";
 
 /** A response of the model that the iterating caller has not requested yet. */
-interface WaitingAnswer {
+interface PendingResponse {
   readonly outcome: Outcome;
   readonly taken: () => void;
 }
@@ -15,7 +15,7 @@ interface WaitingAnswer {
  */
 export class ResponseIterator implements AsyncIterableIterator<Outcome, undefined>, ResponseSink {
   readonly #leaving = new AbortController();
-  readonly #waiting: WaitingAnswer[] = [];
+  readonly #waiting: PendingResponse[] = [];
   /** Acknowledges the last response that was returned. */
   #taken: (() => void) | null = null;
   #isOver = false;

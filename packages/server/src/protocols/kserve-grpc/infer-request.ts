@@ -37,7 +37,7 @@ export function isLongMessage({ inputs }: InferMessage): boolean {
  * throws.
  */
 export function decodeInferRequest(message: InferMessage, options: DecodeOptions): DecodedRequest {
-  const decoding = decodeInPieces(message, options);
+  const decoding = decodeStepwise(message, options);
   let piece = decoding.next();
   while (piece.done !== true) piece = decoding.next();
   return piece.value;
@@ -49,7 +49,7 @@ export async function decodeInChunks(
   options: DecodeOptions,
   loopQueue: EventLoopQueue,
 ): Promise<DecodedRequest> {
-  const decoding = decodeInPieces(message, options);
+  const decoding = decodeStepwise(message, options);
   let piece = decoding.next();
   while (piece.done !== true) {
     try {
@@ -62,7 +62,7 @@ export async function decodeInChunks(
   return piece.value;
 }
 
-function* decodeInPieces(message: InferMessage, options: DecodeOptions): Generator<void, DecodedRequest> {
+function* decodeStepwise(message: InferMessage, options: DecodeOptions): Generator<void, DecodedRequest> {
   const tensors: Tensor[] = [];
   try {
     const { wantsEmptyFinalResponse, ...parameters } = requestParameters(message.parameters, options.forwarded);

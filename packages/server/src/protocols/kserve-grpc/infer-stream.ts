@@ -7,13 +7,13 @@ import type { ResponseWriter } from "./infer-response.ts";
 const streamRequestsMax = 256;
 
 /** An encoded response, which is released when its chunks were sent. */
-interface WrittenAnswer {
+interface EncodedResult {
   readonly pieces: Uint8Array[];
   readonly response: InferenceResponse;
 }
 
 /** An encoded response or an error. `isRefused`: the request did not reach the model. */
-export type EncodedStreamResponse = WrittenAnswer | { readonly error: unknown; readonly isRefused?: true };
+export type EncodedStreamResponse = EncodedResult | { readonly error: unknown; readonly isRefused?: true };
 
 /** Executes the requests of a stream. */
 export interface StreamedInference {
@@ -115,7 +115,7 @@ export class InferStream {
     return written;
   }
 
-  #send({ pieces, response }: WrittenAnswer): Promise<boolean> {
+  #send({ pieces, response }: EncodedResult): Promise<boolean> {
     return this.#call.sendCompressed(this.#writer.inStream(pieces), () => releaseResponse(response));
   }
 

@@ -8,7 +8,7 @@ import { create, fromBinary, toBinary, type MessageInitShape } from "@bufbuild/p
 import { ByteBudget, systemClock, type Clock, type Logger } from "@galatea/base";
 import { FakeEngine } from "../fake-engine.ts";
 import { addUsualModels } from "../fake-models.ts";
-import { connectOverMessages, type EngineOverMessages } from "../engine-messages/connect-over-messages.ts";
+import { connectOverMessages, type MessageConnectedEngine } from "../engine-messages/connect-over-messages.ts";
 import { defaultGrpcLimits } from "../grpc-listener/index.ts";
 import { usualKeepalive } from "../grpc-listener/keepalive-fixture.ts";
 import type { Listener } from "../listener.ts";
@@ -27,7 +27,7 @@ const inferPath = "/inference.GRPCInferenceService/ModelInfer";
 const streamPath = "/inference.GRPCInferenceService/ModelStreamInfer";
 
 let engine: FakeEngine;
-let remote: EngineOverMessages;
+let remote: MessageConnectedEngine;
 const budget = new ByteBudget(2 ** 30);
 let listener: Listener;
 /** Pending calls of the model `held`. */

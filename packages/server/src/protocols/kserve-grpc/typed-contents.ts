@@ -47,7 +47,7 @@ const valueBytes = 16;
  */
 export function* findContents(spans: readonly Span[]): Generator<void, TypedContents[]> {
   const found = new Map<number, TypedContents>();
-  yield* eachPiece(spans, (number, field, reader, end) => {
+  yield* eachField(spans, (number, field, reader, end) => {
     let contents = found.get(number);
     if (contents === undefined) {
       contents = { number, field, spans, elementCount: 0, textBytes: 0 };
@@ -61,10 +61,10 @@ export function* findContents(spans: readonly Span[]): Generator<void, TypedCont
 }
 
 /** Reads elements from the reader's position up to the end of the element that contains `end`. */
-type VisitPiece = (number: number, field: ContentsField, reader: ProtobufReader, end: number) => void;
+type VisitField = (number: number, field: ContentsField, reader: ProtobufReader, end: number) => void;
 
 /** Calls `visit` for each value of a known field; a long packed field is visited in chunks. Yields after each chunk. */
-function* eachPiece(spans: readonly Span[], visit: VisitPiece): Generator<void, void> {
+function* eachField(spans: readonly Span[], visit: VisitField): Generator<void, void> {
   let done = 0;
   for (const { bytes, at, end } of spans) {
     const reader = new ProtobufReader(bytes, at, end);
@@ -133,7 +133,7 @@ export function* fillTyped(contents: TypedContents, datatype: Datatype, into: Ui
   const write = writers[datatype];
   const view = new DataView(into.buffer, into.byteOffset, into.byteLength);
   let at = 0;
-  yield* eachPiece(contents.spans, (number, field, reader, end) => {
+  yield* eachField(contents.spans, (number, field, reader, end) => {
     if (number !== contents.number) {
       reader.at = end;
       return;

@@ -21,7 +21,7 @@ export async function decodedBase64(
   return decoding.content();
 }
 
-interface TextPlace {
+interface TextLocation {
   readonly at: number;
   readonly end: number;
 }
@@ -39,7 +39,7 @@ class Base64Decoding {
   /** Characters of earlier chunks that do not fill a group of four. */
   #rest = "";
 
-  constructor(scanner: JsonScanner, { at, end }: TextPlace, refusal: () => InferenceError) {
+  constructor(scanner: JsonScanner, { at, end }: TextLocation, refusal: () => InferenceError) {
     this.#scanner = scanner;
     this.#refusal = refusal;
     this.#at = at;

@@ -29,12 +29,12 @@ export interface KserveRoutesOptions {
   readonly forwardedHeaders?: RegExp | null;
 }
 
-type Answer = (exchange: Exchange, values: readonly string[]) => void | Promise<void>;
+type RouteHandler = (exchange: Exchange, values: readonly string[]) => void | Promise<void>;
 
 interface Route {
   readonly pattern: string;
   readonly category: RestrictedApi;
-  readonly methods: Readonly<Record<string, Answer>>;
+  readonly methods: Readonly<Record<string, RouteHandler>>;
   /** Content type of this route's error responses; Triton uses both. */
   readonly errorType: ContentType;
 }
@@ -61,13 +61,13 @@ const notBuilt: readonly (readonly [
   ["/v2/cudasharedmemory/unregister", ["POST"], "shared-memory", "the CUDA shared memory extension"],
 ];
 
-function refuseNotBuilt(feature: string): Answer {
+function refuseNotBuilt(feature: string): RouteHandler {
   return () => {
     throw new InferenceError("UNSUPPORTED", `${feature} is not supported by this server yet`);
   };
 }
 
-const noRepositoryNames: Answer = () => {
+const noRepositoryNames: RouteHandler = () => {
   throw new InferenceError("UNSUPPORTED", "'repository_name' specification is not supported");
 };
 
@@ -80,33 +80,33 @@ const isHidden = ({ path, method, request }: Exchange): boolean =>
 /** Returns the route table of the KServe v2 protocol, as tritonserver serves it. */
 function routeRows(options: KserveRoutesOptions): readonly Route[] {
   const { engine, limits } = options;
-  const infer = inferAnswer(options);
+  const infer = inferHandler(options);
   const repository = { engine, limits, loopQueue: new EventLoopQueue() };
   const generates = new GenerateCalls(options);
-  const generate: Answer = async (exchange, [model, version]) => {
+  const generate: RouteHandler = async (exchange, [model, version]) => {
     const target = targetOf(model!, version);
     using opened = engine.open(target);
     await generates.generate(exchange, { target, model: opened });
   };
-  const generateStream: Answer = async (exchange, [model, version]) => {
+  const generateStream: RouteHandler = async (exchange, [model, version]) => {
     const target = targetOf(model!, version);
     using opened = engine.open(target);
     await generates.stream(exchange, { target, model: opened });
   };
-  const ready: Answer = (exchange, [model, version]) => {
+  const ready: RouteHandler = (exchange, [model, version]) => {
     using opened = engine.open(targetOf(model!, version));
     if (opened.isHealthy) return replyEmpty(exchange, 200);
     replyError(exchange, 400, "Model version not ready");
   };
-  const metadata: Answer = (exchange, [model, version]) =>
+  const metadata: RouteHandler = (exchange, [model, version]) =>
     replyJson(exchange, engine.modelMetadata(targetOf(model!, version)));
-  const config: Answer = (exchange, [model, version]) => {
+  const config: RouteHandler = (exchange, [model, version]) => {
     using opened = engine.open(targetOf(model!, version));
     replyJson(exchange, printConfigJson(opened.view.config));
   };
-  const statistics: Answer = (exchange, [model, version]) =>
+  const statistics: RouteHandler = (exchange, [model, version]) =>
     replyJson(exchange, statisticsJson(engine.statistics(model ?? "", parseVersion(version))));
-  const index: Answer = (exchange) => handleIndex(exchange, repository);
+  const index: RouteHandler = (exchange) => handleIndex(exchange, repository);
   const json = "application/json";
   const plain = "text/plain";
   const models = "/v2/models/:model";
@@ -151,7 +151,7 @@ function row(
   pattern: string,
   category: RestrictedApi,
   errorType: ContentType,
-  methods: Readonly<Record<string, Answer>>,
+  methods: Readonly<Record<string, RouteHandler>>,
 ): Route {
   return { pattern, category, errorType, methods };
 }
@@ -179,7 +179,7 @@ function targetOf(modelName: string, version: string | undefined): ModelTarget {
 
 const acceptedEncodings = ["Accept-Encoding", "gzip, deflate"] as const;
 
-function inferAnswer(options: KserveRoutesOptions): Answer {
+function inferHandler(options: KserveRoutesOptions): RouteHandler {
   const { engine } = options;
   const calls = new InferCalls({
     ...options,

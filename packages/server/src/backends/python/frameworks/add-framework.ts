@@ -39,7 +39,7 @@ export interface AddOptions {
 /** The state while one environment is created. */
 interface Making {
   readonly options: AddOptions;
-  readonly place: FrameworkLocation;
+  readonly location: FrameworkLocation;
   readonly installer: InstallerOptions;
   /** The first words of every install command. */
   readonly install: readonly [command: string, ...args: string[]];
@@ -60,7 +60,7 @@ export async function addFramework(options: AddOptions): Promise<FrameworkLocati
   const place = await frameworkLocation(directory, framework);
   if ((await findFramework([directory], framework)) !== null) return place;
   try {
-    await make(place, options);
+    await install(place, options);
     // Environments for older versions of this product are not used any more.
     await deleteEnvironments(directory, framework, place.directory);
   } catch (error) {
@@ -84,11 +84,11 @@ export async function removeFramework(
   return await deleteEnvironments(directory, framework);
 }
 
-async function make(place: FrameworkLocation, options: AddOptions): Promise<void> {
+async function install(place: FrameworkLocation, options: AddOptions): Promise<void> {
   const { framework, signal, env, clock, onProgress } = options;
   const installer = { directory: place.directory, packages: framework.packages, env, clock, onProgress, signal };
   await refuseSmallDisk(place, options);
-  const making = { options, place, installer, install: await openEnvironment(place, installer, options) };
+  const making = { options, location: place, installer, install: await openEnvironment(place, installer, options) };
   await (options.anyBuild ? installAnyBuild(making) : installLocked(making));
   await check(making);
   const partial = join(place.directory, "ready.part");
@@ -134,7 +134,7 @@ async function openEnvironment(
 }
 
 /** Installs the files of the lock in groups. Each installed group is recorded, and skipped after an interruption. */
-async function installLocked({ options, place, installer, install }: Making): Promise<void> {
+async function installLocked({ options, location: place, installer, install }: Making): Promise<void> {
   const groups = await readPins(options.framework.lock, process.arch);
   const total = groups.reduce((sum, { bytes }) => sum + bytes, 0);
   const [command, ...args] = install;
@@ -161,7 +161,7 @@ function reinstalls(command: string): readonly string[] {
   return command === "uv" ? ["--reinstall"] : ["--ignore-installed"];
 }
 
-async function installAnyBuild({ options, place, installer, install }: Making): Promise<void> {
+async function installAnyBuild({ options, location: place, installer, install }: Making): Promise<void> {
   const groups = await readPins(options.framework.lock, process.arch);
   const [command, ...args] = install;
   const pins = groups.flatMap((group) => group.pins);
@@ -187,7 +187,7 @@ async function requirementsFile(
 }
 
 /** Imports the packages, so that a broken installation fails here and not at the first model. */
-async function check({ options: { framework }, place, installer }: Making): Promise<void> {
+async function check({ options: { framework }, location: place, installer }: Making): Promise<void> {
   const ofPackages = (framework.imports ?? []).filter((name) => !name.startsWith("galatea_"));
   installer.onProgress(`importing ${ofPackages.join(", ") || framework.name}`);
   await runInstaller(place.python, ["-c", ofPackages.map((name) => `import ${name}`).join("\n")], installer);
