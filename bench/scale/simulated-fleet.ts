@@ -95,7 +95,7 @@ export class SimulatedFleet {
           return copy !== undefined || demand.of(target) > 0 ? "coming" : "absent";
         },
         isBusyWith: ({ demand }: Pod) => demand.isMostlyFor(target),
-        hasRoomOn: (pod: Pod) => pod.additionalLoadCount < additionalLoadsMax && this.#hasRoom(pod),
+        hasMemoryOn: (pod: Pod) => pod.additionalLoadCount < additionalLoadsMax && this.#hasRoom(pod),
       },
       modelRoutingLimits,
     );

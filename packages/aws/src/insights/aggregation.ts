@@ -110,16 +110,16 @@ class Moments implements Aggregation {
 /** The smallest or the largest number; for other values, the first or the last in order. */
 class Extreme implements Aggregation {
   readonly #direction: number;
-  readonly #takesTexts: boolean;
+  readonly #acceptsText: boolean;
   #best: QueryValue = null;
 
   constructor(direction: number, takesTexts: boolean) {
     this.#direction = direction;
-    this.#takesTexts = takesTexts;
+    this.#acceptsText = takesTexts;
   }
 
   add(given: QueryValue): void {
-    const value = this.#takesTexts ? given : toQueryNumber(given);
+    const value = this.#acceptsText ? given : toQueryNumber(given);
     if (value === null) return;
     if (this.#best === null || sortOrderOf(value, this.#best) * this.#direction > 0) this.#best = value;
   }

@@ -11,7 +11,7 @@ import type { Subscription, Topic } from "./topic.ts";
 /** The parsed policies of topics and subscriptions, each parsed once. */
 export class SubscriptionPolicies {
   readonly #filters = new WeakMap<Subscription, FilterPolicy>();
-  readonly #said = new WeakMap<Topic | Subscription, PartialDeliveryPolicy>();
+  readonly #policies = new WeakMap<Topic | Subscription, PartialDeliveryPolicy>();
 
   /** Returns null for a subscription that gets every message. */
   filter(subscription: Subscription): FilterPolicy | null {
@@ -24,7 +24,7 @@ export class SubscriptionPolicies {
   }
 
   ofTopic(topic: Topic): { readonly policy: DeliveryPolicy; readonly mayBeOverridden: boolean } {
-    const said = this.#saidBy(topic, "topic");
+    const said = this.#policiesOf(topic, "topic");
     if (said === null) return { policy: defaultDeliveryPolicy, mayBeOverridden: true };
     return { policy: mergeDeliveryPolicy(defaultDeliveryPolicy, said), mayBeOverridden: said.mayBeOverridden };
   }
@@ -32,16 +32,16 @@ export class SubscriptionPolicies {
   /** Returns the subscription's own policy over its topic's, if the topic allows it. */
   ofSubscription(topic: Topic, subscription: Subscription): DeliveryPolicy {
     const { policy, mayBeOverridden } = this.ofTopic(topic);
-    const said = mayBeOverridden ? this.#saidBy(subscription, "subscription") : null;
+    const said = mayBeOverridden ? this.#policiesOf(subscription, "subscription") : null;
     return said === null ? policy : mergeDeliveryPolicy(policy, said);
   }
 
-  #saidBy(by: Topic | Subscription, level: "topic" | "subscription"): PartialDeliveryPolicy | null {
+  #policiesOf(by: Topic | Subscription, level: "topic" | "subscription"): PartialDeliveryPolicy | null {
     if (by.deliveryPolicy === null) return null;
-    const found = this.#said.get(by);
+    const found = this.#policies.get(by);
     if (found !== undefined) return found;
     const parsed = parseDeliveryPolicy(by.deliveryPolicy, level);
-    this.#said.set(by, parsed);
+    this.#policies.set(by, parsed);
     return parsed;
   }
 }

@@ -65,11 +65,11 @@ export class InvocationQueue {
   /** Removes and returns the expired entries. Each counts as running until `complete`. */
   dequeueExpired(nowMs: number): readonly QueuedInvocation[] {
     if (nowMs < this.#expiresMs) return [];
-    return this.#takeWhere(({ expiresMs }) => expiresMs <= nowMs);
+    return this.#removeWhere(({ expiresMs }) => expiresMs <= nowMs);
   }
 
   dequeueAll(): readonly QueuedInvocation[] {
-    return this.#takeWhere(() => true);
+    return this.#removeWhere(() => true);
   }
 
   /** Puts a running entry back to the head of the queue. */
@@ -91,7 +91,7 @@ export class InvocationQueue {
     this.#runningInlineBytes += entry.inlineBytes;
   }
 
-  #takeWhere(isTaken: (entry: QueuedInvocation) => boolean): readonly QueuedInvocation[] {
+  #removeWhere(isTaken: (entry: QueuedInvocation) => boolean): readonly QueuedInvocation[] {
     const taken: QueuedInvocation[] = [];
     const left: QueuedInvocation[] = [];
     this.#expiresMs = Infinity;

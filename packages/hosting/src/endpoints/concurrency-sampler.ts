@@ -26,10 +26,10 @@ export class ConcurrencySampler {
   touch(): void {
     if (this.#isLooking) return;
     this.#isLooking = true;
-    this.#options.tasks.run((closing) => this.#look(closing));
+    this.#options.tasks.run((closing) => this.#sample(closing));
   }
 
-  async #look(closing: AbortSignal): Promise<void> {
+  async #sample(closing: AbortSignal): Promise<void> {
     const { count, record, clock } = this.#options;
     for (let quiet = 0; quiet < idleSamplesMax;) {
       // The first sample is delayed. Otherwise, a single short request would always be counted as concurrency.

@@ -97,7 +97,7 @@ export class Fleet implements VariantFleet {
   readonly #modelContainers: readonly string[];
   readonly #containers: readonly NamedContainer[];
   readonly #memory = new MeasuredMemory();
-  readonly #quiet = new ChangeNotifier();
+  readonly #becameIdle = new ChangeNotifier();
   /** Number of requests in flight, including those that wait for an instance. */
   #callCount = 0;
   #isSampled = false;
@@ -326,7 +326,7 @@ export class Fleet implements VariantFleet {
   async drain(signal: AbortSignal): Promise<void> {
     for (const member of this.#members) member.drains();
     while (this.#callCount > 0 && !signal.aborted)
-      await rejectOnAbort(this.#quiet.nextChange(), signal).catch(() => {});
+      await rejectOnAbort(this.#becameIdle.nextChange(), signal).catch(() => {});
     await this.shrinkTo({ instanceCount: 0 }, signal);
     await this[Symbol.asyncDispose]();
   }
@@ -340,16 +340,16 @@ export class Fleet implements VariantFleet {
     this.#callCount += 1;
     this.#concurrency.touch();
     try {
-      if (request.session === undefined) return (await this.#ask(request, peerCount, null)).reply;
-      return await this.#sessions.serve(request, (holder) => this.#ask(request, peerCount, holder));
+      if (request.session === undefined) return (await this.#invokeInstance(request, peerCount, null)).reply;
+      return await this.#sessions.serve(request, (holder) => this.#invokeInstance(request, peerCount, holder));
     } finally {
       this.#callCount -= 1;
-      if (this.#callCount === 0) this.#quiet.notify();
+      if (this.#callCount === 0) this.#becameIdle.notify();
     }
   }
 
   /** `chosen` is the only instance that may get the request; null for any. */
-  async #ask(
+  async #invokeInstance(
     request: InvocationRequest,
     peerCount: number,
     chosen: VariantInstance | null,

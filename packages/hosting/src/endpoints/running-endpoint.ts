@@ -199,10 +199,10 @@ export class RunningEndpoint implements AsyncDisposable {
     }
     // During an update, a variant has two fleets, and both can serve requests that name the variant.
     const fleet = chosen.canServe ? chosen : (instead ?? chosen);
-    return await this.#ask(fleet, request, peerCount);
+    return await this.#invokeFleet(fleet, request, peerCount);
   }
 
-  #ask(fleet: VariantFleet, request: InvocationRequest, peerCount: number): Promise<InvocationReply> {
+  #invokeFleet(fleet: VariantFleet, request: InvocationRequest, peerCount: number): Promise<InvocationReply> {
     const watch = this.#watches?.get(fleet);
     if (watch === undefined) return fleet.invoke(request, peerCount);
     return watch.invoke(request, (watched) => fleet.invoke(watched, peerCount));
@@ -214,7 +214,7 @@ export class RunningEndpoint implements AsyncDisposable {
     const fleet = [...this.#fleets.values()].find((each) => each.holdsSession(id));
     if (fleet === undefined) throw sessionNotFound(id, this.#name);
     if (targetVariant === null || targetVariant === fleet.variantName) {
-      return await this.#ask(fleet, request, fleet.inServiceCount);
+      return await this.#invokeFleet(fleet, request, fleet.inServiceCount);
     }
     const text = `Session ${id} is on variant ${fleet.variantName}, not on variant ${targetVariant}.`;
     throw new AwsError("ValidationError", text);

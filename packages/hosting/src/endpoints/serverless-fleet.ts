@@ -47,7 +47,7 @@ export class ServerlessFleet implements VariantFleet {
   #isDraining = false;
   /** Number of requests whose responses are incomplete. */
   #callCount = 0;
-  #quietSinceMs = 0;
+  #idleSinceMs = 0;
   #claim: Disposable | null = null;
 
   constructor(
@@ -111,10 +111,10 @@ export class ServerlessFleet implements VariantFleet {
     if (instanceCount === 0) return;
     this.#isKept = true;
     this.#claim = this.#dependencies.claim(() => this.#footprint, this.#type);
-    this.#move({ kind: "start" });
+    this.#applyEvent({ kind: "start" });
     this.#fleet.resume(1);
-    this.#move({ kind: "started" });
-    this.#lookAfter();
+    this.#applyEvent({ kind: "started" });
+    this.#scheduleIdleStop();
   }
 
   async inService(signal: AbortSignal): Promise<void> {
@@ -159,7 +159,7 @@ export class ServerlessFleet implements VariantFleet {
     }
     const end = once(() => {
       this.#callCount -= 1;
-      if (this.#callCount === 0) this.#quietSinceMs = clock.epochMs();
+      if (this.#callCount === 0) this.#idleSinceMs = clock.epochMs();
       this.#changed.notify();
     });
     try {
@@ -259,7 +259,7 @@ export class ServerlessFleet implements VariantFleet {
 
   #start(): void {
     const { clock, logger } = this.#dependencies.fleet;
-    this.#move({ kind: "start" });
+    this.#applyEvent({ kind: "start" });
     this.#tasks.run(async (closing) => {
       const sinceNs = clock.monotonicNs();
       try {
@@ -272,31 +272,31 @@ export class ServerlessFleet implements VariantFleet {
         if (!closing.aborted) {
           logger.warning("a serverless variant does not start", { endpoint, error: String(error) });
         }
-        return this.#move({ kind: "start-failed", error: cause, nowMs: clock.epochMs() });
+        return this.#applyEvent({ kind: "start-failed", error: cause, nowMs: clock.epochMs() });
       }
       this.#fleet.metrics.recordServerless("ModelSetupTime", (clock.monotonicNs() - sinceNs) / 1000);
-      this.#quietSinceMs = clock.epochMs();
-      this.#move({ kind: "started" });
-      this.#lookAfter();
+      this.#idleSinceMs = clock.epochMs();
+      this.#applyEvent({ kind: "started" });
+      this.#scheduleIdleStop();
     });
   }
 
   /** Stops a running instance after the idle time. */
-  #lookAfter(): void {
+  #scheduleIdleStop(): void {
     const { clock, instanceLimits } = this.#dependencies.fleet;
     this.#tasks.run(async (closing) => {
       for (;;) {
         const changed = this.#changed.nextChange();
-        const calls = { isKept: this.#isKept, callCount: this.#callCount, quietSinceMs: this.#quietSinceMs };
+        const calls = { isKept: this.#isKept, callCount: this.#callCount, quietSinceMs: this.#idleSinceMs };
         const restMs = msUntilIdleStop(calls, { nowMs: clock.epochMs(), idleMs: instanceLimits.idleMsMax });
         if (restMs === 0) break;
         if (restMs === null) await rejectOnAbort(changed, closing);
         else await delay(clock, restMs, closing);
       }
-      this.#move({ kind: "stop" });
+      this.#applyEvent({ kind: "stop" });
       await this.#fleet.shrinkTo({ instanceCount: 0 }, closing);
       this.#release();
-      this.#move({ kind: "stopped" });
+      this.#applyEvent({ kind: "stopped" });
     });
   }
 
@@ -305,7 +305,7 @@ export class ServerlessFleet implements VariantFleet {
     this.#claim = null;
   }
 
-  #move(event: ServerlessEvent): void {
+  #applyEvent(event: ServerlessEvent): void {
     this.#state = nextServerlessState(this.#state, event);
     this.#changed.notify();
   }

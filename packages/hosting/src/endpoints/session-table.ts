@@ -70,7 +70,7 @@ export class SessionTable<Holder> {
   }
 
   async #opened(ask: (holder: null) => Promise<SessionReply<Holder>>): Promise<InvocationReply> {
-    this.#makeRoom();
+    this.#evictSessions();
     this.#openingCount += 1;
     try {
       const { reply, holder } = await ask(null);
@@ -95,7 +95,7 @@ export class SessionTable<Holder> {
     if (this.#options.isServing(holder)) this.#open.set(id, { holder, expiresMs });
   }
 
-  #makeRoom(): void {
+  #evictSessions(): void {
     const { sessionsMax: max, clock } = this.#options;
     if (this.#open.size + this.#openingCount < max) return;
     const nowMs = clock.epochMs();

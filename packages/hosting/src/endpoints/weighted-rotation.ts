@@ -21,7 +21,7 @@ interface Entry<Item> {
 export class WeightedRotation<Item extends WeightedItem> {
   readonly #entries: Entry<Item>[];
   /** Minimum credit that an item must have to be chosen. */
-  readonly #owedMin: number;
+  readonly #minCredit: number;
 
   constructor(items: readonly Item[]) {
     const sharing = items.filter(({ weight }) => weight > 0);
@@ -29,7 +29,7 @@ export class WeightedRotation<Item extends WeightedItem> {
     const largest = sharing.reduce((most, { weight }) => Math.max(most, weight), 0);
     const whole = sharing.reduce((sum, { weight }) => sum + weight / largest, 0);
     this.#entries = sharing.map((item) => ({ item, share: item.weight / largest / whole, credit: 0 }));
-    this.#owedMin = sharing.length < 2 ? 0 : 1 / (2 * sharing.length - 2);
+    this.#minCredit = sharing.length < 2 ? 0 : 1 / (2 * sharing.length - 2);
   }
 
   /** Returns the next item; null if all weights are zero. */
@@ -43,9 +43,9 @@ export class WeightedRotation<Item extends WeightedItem> {
     for (const entry of entries) {
       entry.credit += entry.share;
       // Rounding errors of doubles are tolerated.
-      if (entry.credit < this.#owedMin - 1e-9) continue;
+      if (entry.credit < this.#minCredit - 1e-9) continue;
       // Number of further requests after which the item would be a whole request behind its share.
-      const left = (1 - this.#owedMin - entry.credit) / entry.share;
+      const left = (1 - this.#minCredit - entry.credit) / entry.share;
       if (left < chosenLeft) [chosen, chosenLeft] = [entry, left];
     }
     chosen ??= entries.reduce((most, entry) => (entry.credit > most.credit ? entry : most));

@@ -94,7 +94,7 @@ export class ContainerChain implements Disposable {
           ? request.headers
           : hopHeaders(request.headers, { isLast, isMultiModel, carried: carried.headers });
       hop.sentNs = clock.monotonicNs();
-      const reply = await this.#ask(hop, request, { headers, carried, signal });
+      const reply = await this.#invokeContainer(hop, request, { headers, carried, signal });
       request.memory.shrinkBy(carried.heldBytes);
       if (isLast) return reply;
       carried = await this.#carry(hop, reply, request);
@@ -102,7 +102,7 @@ export class ContainerChain implements Disposable {
     throw new Error("cannot invoke the model: it has no container");
   }
 
-  async #ask(
+  async #invokeContainer(
     hop: ChainHop,
     request: InvocationRequest,
     sent: {

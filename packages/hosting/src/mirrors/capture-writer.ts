@@ -86,7 +86,7 @@ export class CaptureWriter implements AsyncDisposable {
   readonly #failing = new Set<string>();
   /** Aborts when nothing waits for a repeated write any more. */
   readonly #closing = new AbortController();
-  readonly #over = new AbortController();
+  readonly #finish = new AbortController();
 
   constructor(options: CaptureWriterOptions) {
     this.#options = options;
@@ -120,7 +120,7 @@ export class CaptureWriter implements AsyncDisposable {
     for (const [id, file] of this.#files) this.#close(id, file);
     this.#closing.abort(new Error("the platform ends"));
     const { clock, limits } = this.#options;
-    const late = () => this.#over.abort(new Error("there is no more time to write captured data"));
+    const late = () => this.#finish.abort(new Error("there is no more time to write captured data"));
     using _last = clock.timer(limits.lastMsMax, late);
     await this.#tasks.waitForTasks();
     await this.#tasks[Symbol.asyncDispose]();
@@ -154,7 +154,7 @@ export class CaptureWriter implements AsyncDisposable {
           this.#failing.delete(whose);
           return;
         } catch (error) {
-          this.#tell(whose, file, error);
+          this.#reportDropped(whose, file, error);
         }
         if (isLast) {
           this.#failing.delete(whose);
@@ -171,13 +171,13 @@ export class CaptureWriter implements AsyncDisposable {
   async #put({ place, key, calls }: CaptureFile): Promise<void> {
     const { store, clock, limits } = this.#options;
     using _write = await this.#writes.acquire(null);
-    using limit = openDeadline({ clock, afterMs: limits.writeMsMax, signal: this.#over.signal });
+    using limit = openDeadline({ clock, afterMs: limits.writeMsMax, signal: this.#finish.signal });
     const { signal } = limit;
     const body = Readable.from(linesOf(calls, place.settings, { loopQueue: this.#loopQueue, signal }));
     await store.put(place.settings.bucket, key, body, { contentType: "application/jsonlines", signal });
   }
 
-  #tell(whose: string, { key, calls }: CaptureFile, error: unknown): void {
+  #reportDropped(whose: string, { key, calls }: CaptureFile, error: unknown): void {
     if (this.#failing.has(whose)) return;
     this.#failing.add(whose);
     const message = "captured data cannot be written; the write is retried";

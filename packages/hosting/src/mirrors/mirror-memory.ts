@@ -79,7 +79,7 @@ export class MirrorMemory {
   readonly #lost = Object.fromEntries(mirrorDropReasons.map((loss) => [loss, 0])) as Record<MirrorDropReason, number>;
   #callCount = 0;
   #untoldCount = 0;
-  #toldMs = -Infinity;
+  #lastReportMs = -Infinity;
 
   constructor(limits: MirrorLimits, { clock, logger }: { readonly clock: Clock; readonly logger: Logger }) {
     this.limits = limits;
@@ -112,10 +112,10 @@ export class MirrorMemory {
     this.#lost[loss] += callCount;
     this.#untoldCount += callCount;
     const nowMs = this.#clock.epochMs();
-    if (nowMs - this.#toldMs < toldAgainMs) return;
+    if (nowMs - this.#lastReportMs < toldAgainMs) return;
     const message = "copies of requests for shadow variants or data capture were dropped";
     this.#logger.warning(message, { count: this.#untoldCount, lastEndpoint: endpointName, lastReason: loss });
-    this.#toldMs = nowMs;
+    this.#lastReportMs = nowMs;
     this.#untoldCount = 0;
   }
 }

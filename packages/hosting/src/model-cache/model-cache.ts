@@ -102,7 +102,7 @@ export class ModelCache implements AsyncDisposable {
   /** Compares a model with its object, which another container found replaced, and removes an old version. */
   recheck(target: string): void {
     if (!this.#current.has(target)) return;
-    this.#tasks.run((signal) => this.#comparison.compare(target, signal, (version) => this.#retire(version)));
+    this.#tasks.run((signal) => this.#comparison.compare(target, signal, (version) => this.#removeVersion(version)));
   }
 
   /**
@@ -118,8 +118,8 @@ export class ModelCache implements AsyncDisposable {
       this.#versions.set(version.id, version);
       this.#current.set(version.target, version);
       if (isLoaded) this.#setMemory(version, "loaded");
-      if (before !== undefined) this.#retire(before);
-      if (!this.keepsModels) this.#retire(version);
+      if (before !== undefined) this.#removeVersion(before);
+      if (!this.keepsModels) this.#removeVersion(version);
     }
     for (const id of unknownIds) this.#unloads.unloadUnknown(id);
     this.#tasks.run(() => this.#fitMemory());
@@ -222,7 +222,7 @@ export class ModelCache implements AsyncDisposable {
   }
 
   #outdate(version: Version): void {
-    this.#retire(version);
+    this.#removeVersion(version);
     this.#options.observer.outdated(version.target);
   }
 
@@ -272,7 +272,7 @@ export class ModelCache implements AsyncDisposable {
         resolve();
       } catch (error) {
         version.load = null;
-        if (error instanceof ModelReplacedError) this.#retire(version);
+        if (error instanceof ModelReplacedError) this.#removeVersion(version);
         else if (!signal.aborted)
           logger.warning("a model did not load", { target: version.target, error: String(error) });
         reject(signal.aborted ? new ModelLoadError(503, "the instance is stopped", { cause: error }) : error);
@@ -452,13 +452,13 @@ export class ModelCache implements AsyncDisposable {
     if (version.pinCount > 0) return;
     this.#changed.notify();
     this.#share.notifyFreed();
-    if (version.retired || !this.keepsModels) this.#retire(version);
+    if (version.retired || !this.keepsModels) this.#removeVersion(version);
     else if (this.#memory.usedBytes > this.#capacityBytes) this.#tasks.run(() => this.#fitMemory());
     this.#forgetIfUnused(version);
   }
 
   /** Removes a version from memory and disk as soon as no request uses it. */
-  #retire(version: Version): void {
+  #removeVersion(version: Version): void {
     version.retired = true;
     if (this.#current.get(version.target) === version) {
       this.#current.delete(version.target);

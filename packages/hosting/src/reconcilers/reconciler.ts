@@ -139,7 +139,7 @@ export class Reconciler<Value extends ReconciledRecord, Event> implements AsyncD
       if (found.at !== "found") return null;
       const event = decide(found.value);
       if (event === null) return null;
-      const next = this.#moved(found.value, event);
+      const next = this.#afterEvent(found.value, event);
       await this.#write(key, found, { value: next });
       return next;
     });
@@ -173,7 +173,7 @@ export class Reconciler<Value extends ReconciledRecord, Event> implements AsyncD
 
   async #reconcile(key: string, signal: AbortSignal): Promise<void> {
     const step = () => this.#step(key, signal);
-    while (!signal.aborted && (await retryWrite(step, this.#patience(key, "disk faults", signal))));
+    while (!signal.aborted && (await retryWrite(step, this.#backoff(key, "disk faults", signal))));
   }
 
   /** Runs the action of a record's state. Resolves with whether another action may follow. */
@@ -195,7 +195,7 @@ export class Reconciler<Value extends ReconciledRecord, Event> implements AsyncD
       }
     };
     const transition = async (event: Event) => {
-      await write({ value: this.#moved(now.value, event) });
+      await write({ value: this.#afterEvent(now.value, event) });
       return now.value;
     };
     const background = (work: (closing: AbortSignal) => Promise<void>) => this.#tasks.run(work);
@@ -204,8 +204,10 @@ export class Reconciler<Value extends ReconciledRecord, Event> implements AsyncD
       const outcome = await action({ key, record: found.value, signal: either, closing, transition, background });
       if (outcome === null) return now !== found;
       const after =
-        outcome.do === "forget" ? null : { value: this.#moved(now.value, outcome.event), recorded: outcome.recorded };
-      await retryWrite(() => write(after), this.#patience(key, "every error", either));
+        outcome.do === "forget"
+          ? null
+          : { value: this.#afterEvent(now.value, outcome.event), recorded: outcome.recorded };
+      await retryWrite(() => write(after), this.#backoff(key, "every error", either));
       return true;
     } catch (error) {
       if (conflict.signal.aborted) return true;
@@ -219,7 +221,7 @@ export class Reconciler<Value extends ReconciledRecord, Event> implements AsyncD
     return this.#kind.actions[at] as Action<Value, Event> | null;
   }
 
-  #moved(value: Value, event: Event): Value {
+  #afterEvent(value: Value, event: Event): Value {
     return { ...this.#kind.transition(value, event), modifiedMs: this.#options.clock.epochMs() };
   }
 
@@ -263,7 +265,7 @@ export class Reconciler<Value extends ReconciledRecord, Event> implements AsyncD
     else this.#enteredNs.delete(key);
   }
 
-  #patience(name: string, retries: RetryWriteOptions["retries"], signal: AbortSignal): RetryWriteOptions {
+  #backoff(name: string, retries: RetryWriteOptions["retries"], signal: AbortSignal): RetryWriteOptions {
     const { clock, logger } = this.#options;
     return {
       clock,

@@ -114,7 +114,7 @@ export class Scaling implements AsyncDisposable {
       if (known === null) return;
       await this.#store.delete(scalingKey(key));
       this.#records.delete(scalingKey(key));
-      await this.#settleAlarms(known.policies.map((policy) => this.#deleteAlarms(policy)));
+      await this.#waitForAlarms(known.policies.map((policy) => this.#deleteAlarms(policy)));
     });
   }
 
@@ -149,7 +149,7 @@ export class Scaling implements AsyncDisposable {
       // The policy is deleted first: if the platform crashes here, the alarms have nothing to run, and the next start
       // deletes them.
       await this.#put({ ...known, policies: known.policies.filter(({ name }) => name !== policy.name) });
-      await this.#settleAlarms([this.#deleteAlarms(policy)]);
+      await this.#waitForAlarms([this.#deleteAlarms(policy)]);
     });
   }
 
@@ -406,7 +406,7 @@ export class Scaling implements AsyncDisposable {
     const policies = [...this.#records.values()].flatMap((record) => record.policies);
     const definitions = alarms.list().map(({ definition }) => definition);
     const { missing, orphaned } = unfinishedAlarms(policies, definitions);
-    await this.#settleAlarms([
+    await this.#waitForAlarms([
       ...missing.map((alarm) => alarms.put(alarm)),
       ...orphaned.map((name) => alarms.delete([name])),
     ]);
@@ -416,7 +416,7 @@ export class Scaling implements AsyncDisposable {
    * Waits for works; failures, such as the deletion of an alarm that a composite one reads, are logged and repeated at
    * the next start.
    */
-  async #settleAlarms(works: readonly Promise<void>[]): Promise<void> {
+  async #waitForAlarms(works: readonly Promise<void>[]): Promise<void> {
     const { logger } = this.#options;
     for (const work of await Promise.allSettled(works)) {
       if (work.status === "rejected")

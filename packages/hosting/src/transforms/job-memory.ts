@@ -39,7 +39,7 @@ export class JobMemory {
     const account: ObjectMemory = new ObjectMemory({
       tryTake: (bytes) => this.#tryTake(account, bytes),
       take: (bytes, signal) => this.#take(account, bytes, signal),
-      release: (bytes) => this.#give(bytes),
+      release: (bytes) => this.#release(bytes),
       closed: () => {
         this.#accounts.delete(account);
         this.#admit();
@@ -90,7 +90,7 @@ export class JobMemory {
     this.#budget.reserveUnchecked(bytes);
   }
 
-  #give(bytes: number): void {
+  #release(bytes: number): void {
     this.#usedBytes -= bytes;
     this.#budget.release(bytes);
     this.#admit();
@@ -165,12 +165,12 @@ export class ObjectMemory implements Disposable {
 
 /** Bytes of an object, until they are returned. */
 export class BytesLease implements Disposable {
-  readonly #give: (bytes: number) => void;
+  readonly #release: (bytes: number) => void;
   #bytes: number;
 
   constructor(bytes: number, give: (bytes: number) => void) {
     this.#bytes = bytes;
-    this.#give = give;
+    this.#release = give;
   }
 
   get bytes(): number {
@@ -182,7 +182,7 @@ export class BytesLease implements Disposable {
     const given = this.#bytes - bytes;
     if (given <= 0) return;
     this.#bytes = bytes;
-    this.#give(given);
+    this.#release(given);
   }
 
   [Symbol.dispose](): void {

@@ -7,7 +7,7 @@ import type { TransformProgress } from "./transform-state.ts";
  */
 export class ObjectProgress {
   readonly #underWay = new Map<number, string>();
-  readonly #beyond = new Map<number, string>();
+  readonly #completedAhead = new Map<number, string>();
   #after: TransformProgress["after"];
 
   constructor(after: TransformProgress["after"]) {
@@ -21,13 +21,13 @@ export class ObjectProgress {
   /** Objects must begin in their order. */
   ended({ ordinal, place }: InputObject): Pick<TransformProgress, "after" | "doneKeys"> {
     this.#underWay.delete(ordinal);
-    this.#beyond.set(ordinal, place.key);
+    this.#completedAhead.set(ordinal, place.key);
     const first = Math.min(...this.#underWay.keys());
-    for (const [each, key] of [...this.#beyond].toSorted(([a], [b]) => a - b)) {
+    for (const [each, key] of [...this.#completedAhead].toSorted(([a], [b]) => a - b)) {
       if (each > first) break;
       this.#after = { ordinal: each, key };
-      this.#beyond.delete(each);
+      this.#completedAhead.delete(each);
     }
-    return { after: this.#after, doneKeys: [...this.#beyond.values()] };
+    return { after: this.#after, doneKeys: [...this.#completedAhead.values()] };
   }
 }

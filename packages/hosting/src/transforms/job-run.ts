@@ -50,7 +50,7 @@ export class JobRun {
   readonly #plan: TransformPlan;
   readonly #order: ObjectProgress;
   readonly #skipped: ReadonlySet<string>;
-  readonly #tell: (line: string) => void;
+  readonly #log: (line: string) => void;
   readonly #record: (metric: TransformJobMetric, value: number) => void;
   readonly #ended = new ChangeNotifier();
   #progress: TransformProgress;
@@ -62,7 +62,7 @@ export class JobRun {
     this.#progress = progress;
     this.#order = new ObjectProgress(progress.after);
     this.#skipped = new Set(progress.doneKeys);
-    this.#tell = jobLog(fleet, job.name);
+    this.#log = jobLog(fleet, job.name);
     this.#record = openJobMetrics(fleet.openSeries, job.name);
   }
 
@@ -74,7 +74,7 @@ export class JobRun {
     } catch (error) {
       signal.throwIfAborted();
       const reason = reasonOf(failureOf(error, this.#options.job.model.name));
-      this.#tell(`the job failed: ${reason}`);
+      this.#log(`the job failed: ${reason}`);
       return reason;
     }
   }
@@ -82,7 +82,7 @@ export class JobRun {
   async #transformAll(signal: AbortSignal): Promise<void> {
     const { job, fleet } = this.#options;
     const { store } = fleet;
-    await this.#checkPlaces(signal);
+    await this.#checkLocations(signal);
     const failed = new AbortController();
     const either = AbortSignal.any([signal, failed.signal]);
     const instances = Array.from({ length: job.request.TransformResources.InstanceCount }, () => this.#instance());
@@ -90,7 +90,7 @@ export class JobRun {
       await this.#start(instances, either, failed);
       const shape = chooseRequestShape(job.request, (await instances[0]?.executionParameters(either)) ?? {});
       await this.#options.started();
-      this.#tell(`the job runs: ${JSON.stringify(shape)}`);
+      this.#log(`the job runs: ${JSON.stringify(shape)}`);
       const responseSizes = { bytesMax: 0 };
       const objects = sharedOut(listInputObjects(store, this.#plan, this.#progress));
       const workers = instances.flatMap((instance) => {
@@ -108,7 +108,7 @@ export class JobRun {
 
   #conclusion(): string | null {
     const { doneCount, failedCount, failure } = this.#progress;
-    this.#tell(`the job is over: ${doneCount} objects transformed, ${failedCount} failed`);
+    this.#log(`the job is over: ${doneCount} objects transformed, ${failedCount} failed`);
     if (failure !== null) {
       const more = failedCount + doneCount > 1 ? ` (${failedCount} of ${doneCount + failedCount} objects failed)` : "";
       return `${failure}${more}`;
@@ -122,7 +122,7 @@ export class JobRun {
   }
 
   /** Checks the buckets first, so that a missing one costs no container's start. */
-  async #checkPlaces(signal: AbortSignal): Promise<void> {
+  async #checkLocations(signal: AbortSignal): Promise<void> {
     const { store } = this.#options.fleet;
     for (const { bucket } of [this.#plan.source, this.#plan.target]) {
       const query = { prefix: "", delimiter: "", startAfter: "", keysMax: 1 };
@@ -135,7 +135,7 @@ export class JobRun {
 
   #instance(): TransformInstance {
     const { job, fleet, newInstanceId } = this.#options;
-    return new TransformInstance({ id: newInstanceId(), job, plan: this.#plan, fleet, log: this.#tell });
+    return new TransformInstance({ id: newInstanceId(), job, plan: this.#plan, fleet, log: this.#log });
   }
 
   async #start(instances: readonly TransformInstance[], either: AbortSignal, failed: AbortController): Promise<void> {
@@ -191,7 +191,7 @@ export class JobRun {
     }
     this.#record("ObjectsTransformed", 1);
     this.#record("BytesWritten", bytes);
-    this.#tell(`transformed s3://${object.place.bucket}/${object.place.key} (${bytes} bytes)`);
+    this.#log(`transformed s3://${object.place.bucket}/${object.place.key} (${bytes} bytes)`);
     await this.#end(object, { doneCount: this.#progress.doneCount + 1 }, signal);
   }
 
@@ -202,7 +202,7 @@ export class JobRun {
       failureCharsMax,
     );
     this.#record("ObjectsFailed", 1);
-    this.#tell(`failed ${text}`);
+    this.#log(`failed ${text}`);
     await this.#end(object, { failedCount: failedCount + 1, failure: failure ?? text }, signal);
   }
 

@@ -94,7 +94,7 @@ export class TransformInstance implements AsyncDisposable {
   readonly #metrics: VariantMetrics;
   readonly #tasks: TaskGroup;
   readonly #wholeHeaders: Record<string, string>;
-  #places = new Semaphore(1);
+  #slots = new Semaphore(1);
 
   constructor(options: TransformInstanceOptions) {
     this.#options = options;
@@ -146,7 +146,7 @@ export class TransformInstance implements AsyncDisposable {
 
   /** Sets the number of concurrent requests; call it before the first. */
   allow(concurrency: number): void {
-    this.#places = new Semaphore(concurrency);
+    this.#slots = new Semaphore(concurrency);
   }
 
   /** Memory of a request between containers, in addition to its body and its response. */
@@ -157,7 +157,7 @@ export class TransformInstance implements AsyncDisposable {
   /** Resolves with the complete response. Rejects with the error of the last attempt. */
   async invoke(sent: BufferedTransformRequest, signal: AbortSignal): Promise<Buffer> {
     try {
-      return await this.#attempted(signal, () => this.#askOnce(sent, signal));
+      return await this.#attempted(signal, () => this.#invokeOnce(sent, signal));
     } catch (error) {
       throw error instanceof ResponseTooLong ? transformClientError(error.message, { cause: error }) : error;
     }
@@ -201,7 +201,7 @@ export class TransformInstance implements AsyncDisposable {
     }
   }
 
-  async #askOnce(
+  async #invokeOnce(
     { body, responseBytesMax: answerBytesMax, responseBufferedBytes: answerHeldBytes }: BufferedTransformRequest,
     signal: AbortSignal,
   ): Promise<Buffer> {
@@ -210,7 +210,7 @@ export class TransformInstance implements AsyncDisposable {
       if (byteLength > answerHeldBytes) throw new ResponseExceedsReservation();
     };
     const [only, ...more] = this.#member.invoked;
-    if (only !== undefined && more.length === 0) return await this.#askAlone(only, { body, admit }, signal);
+    if (only !== undefined && more.length === 0) return await this.#invokeExclusively(only, { body, admit }, signal);
     const pieces: Buffer[] = [];
     let byteLength = 0;
     for await (const piece of this.#exchange({ body: () => Promise.resolve(body), byteLength: null }, signal)) {
@@ -222,13 +222,13 @@ export class TransformInstance implements AsyncDisposable {
   }
 
   /** Sends a request to a single container, without further steps between a free slot and the container. */
-  async #askAlone(
+  async #invokeExclusively(
     container: InvocationTarget,
     { body, admit }: { readonly body: Buffer; readonly admit: (byteLength: number) => void },
     signal: AbortSignal,
   ): Promise<Buffer> {
     const { clock } = this.#options.fleet;
-    const place = await this.#places.acquire(signal);
+    const place = await this.#slots.acquire(signal);
     const receivedNs = clock.monotonicNs();
     const hop = newChainHop(container);
     const trace = beginTrace({ targetModel: null }, [hop]);
@@ -245,7 +245,7 @@ export class TransformInstance implements AsyncDisposable {
       throw containerError(reply.status, reply.body.subarray(0, errorTextBytesMax).toString("utf8"), container.place);
     } catch (error) {
       outcome = this.#endOf(error, deadline);
-      throw deadline.hasExpired ? this.#late() : error;
+      throw deadline.hasExpired ? this.#timedOut() : error;
     } finally {
       place[Symbol.dispose]();
       const nowNs = clock.monotonicNs();
@@ -253,7 +253,7 @@ export class TransformInstance implements AsyncDisposable {
     }
   }
 
-  readonly #late = (): Error =>
+  readonly #timedOut = (): Error =>
     new Error(`no response within the ${this.#options.plan.timeoutMs / 1000} s of InvocationsTimeoutInSeconds`);
 
   #endOf(error: unknown, { signal, hasExpired }: Deadline): InvocationOutcome {
@@ -267,13 +267,13 @@ export class TransformInstance implements AsyncDisposable {
 
   #deadline(signal: AbortSignal): Deadline {
     const { plan, fleet } = this.#options;
-    return openDeadline({ clock: fleet.clock, afterMs: plan.timeoutMs, signal, createError: this.#late });
+    return openDeadline({ clock: fleet.clock, afterMs: plan.timeoutMs, signal, createError: this.#timedOut });
   }
 
   /** Sends one request through the containers; its slot is occupied until the response is consumed. */
   async *#exchange(sent: StreamedTransformRequest, signal: AbortSignal): AsyncGenerator<Buffer> {
     const { clock } = this.#options.fleet;
-    using _place = await this.#places.acquire(signal);
+    using _place = await this.#slots.acquire(signal);
     const hops = this.#member.invoked.map(newChainHop);
     // The job's memory already includes the buffers between containers.
     using memory = new ByteLease(new ByteBudget(Infinity));
@@ -306,7 +306,7 @@ export class TransformInstance implements AsyncDisposable {
       outcome = { kind: "succeeded" };
     } catch (error) {
       outcome = this.#endOf(error, deadline);
-      throw deadline.hasExpired ? this.#late() : error;
+      throw deadline.hasExpired ? this.#timedOut() : error;
     } finally {
       if (!Buffer.isBuffer(body)) body.destroy();
       const nowNs = clock.monotonicNs();

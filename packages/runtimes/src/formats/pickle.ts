@@ -85,12 +85,12 @@ class PickleMachine {
       const step = steps[code];
       if (step === undefined)
         throw new PickleError(`has the instruction 0x${code.toString(16)}, which no ${this.#reader.needs}`);
-      step(this.#hands);
+      step(this.#handlers);
     }
   }
 
   /** The operations for instructions. */
-  readonly #hands = {
+  readonly #handlers = {
     byte: () => this.#byte(),
     uint: (width: number) => this.#take(width).readUIntLE(0, width),
     int32: () => this.#take(4).readInt32LE(0),

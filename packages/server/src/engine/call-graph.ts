@@ -84,7 +84,7 @@ export class CallGraph {
       controller,
     };
     this.#calls.add(open);
-    if (!this.#isSearchScheduled) this.#lookLater();
+    if (!this.#isSearchScheduled) this.#scheduleCheck();
     return {
       signal: controller.signal,
       [Symbol.dispose]: () => {
@@ -93,14 +93,14 @@ export class CallGraph {
     };
   }
 
-  #lookLater(): void {
+  #scheduleCheck(): void {
     this.#isSearchScheduled = true;
     this.#clock.timer(searchIntervalMs, () => this.#look());
   }
 
   #look(): void {
     this.#isSearchScheduled = this.#calls.size > 0;
-    if (this.#isSearchScheduled) this.#lookLater();
+    if (this.#isSearchScheduled) this.#scheduleCheck();
     const knot = findDeadlock([...this.#calls]);
     const lasting = knot.filter((call) => this.#seen.has(call));
     const youngest =

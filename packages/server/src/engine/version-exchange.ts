@@ -49,7 +49,7 @@ export class VersionExchange {
   replace(entry: ModelEntry, built: readonly BuiltVersion[]): void {
     for (const each of built) this.#open(entry, each, { kind: "model", model: each.model });
     for (const { version } of entry.ready()) {
-      if (!built.some((each) => each.version === version)) this.#retire(entry, version);
+      if (!built.some((each) => each.version === version)) this.#retireVersion(entry, version);
     }
     // The name may have belonged to an ensemble before: its recipe is removed.
     this.#parts.table.setRecipe(entry, null);
@@ -80,7 +80,7 @@ export class VersionExchange {
     this.#openEnsemble(entry, recipe, this.stepsOf(entry, recipe.found.config));
     const { versions } = recipe.found;
     for (const { version } of entry.ready()) {
-      if (!versions.some((each) => each.version === version)) this.#retire(entry, version);
+      if (!versions.some((each) => each.version === version)) this.#retireVersion(entry, version);
     }
     this.#parts.table.setRecipe(entry, recipe);
     this.#settle(entry);
@@ -94,7 +94,7 @@ export class VersionExchange {
     const isEnsemble = entry.recipe !== null;
     this.#parts.table.setRecipe(entry, null);
     for (const [version, state] of entry.versions) {
-      if (state.at === "ready") this.#retire(entry, version);
+      if (state.at === "ready") this.#retireVersion(entry, version);
       // An ensemble that waited for its steps is now unloaded.
       else if (isEnsemble && state.at === "unavailable")
         entry.setState(version, { at: "unavailable", reason: "unloaded" });
@@ -126,7 +126,7 @@ export class VersionExchange {
         this.#openEnsemble(ensemble, recipe, this.stepsOf(ensemble, recipe.found.config));
       } catch (thrown) {
         const served = ensemble.ready();
-        for (const { version } of served) this.#retire(ensemble, version);
+        for (const { version } of served) this.#retireVersion(ensemble, version);
         if (served.length > 0) this.#parts.log.warning(InferenceError.from(thrown).message);
       }
     }
@@ -176,7 +176,7 @@ export class VersionExchange {
     this.#parts.log.info(`successfully loaded '${entry.name}' version ${version}`);
   }
 
-  #retire(entry: ModelEntry, version: number): void {
+  #retireVersion(entry: ModelEntry, version: number): void {
     const before = entry.versions.get(version);
     assert(before?.at === "ready", `'${entry.name}' version ${version} serves`);
     const unloading: VersionState = { at: "unloading" };

@@ -63,15 +63,15 @@ export class Nvml {
   read(): readonly GpuReading[] {
     const calls = this.#calls;
     return this.#devices.map(({ device, uuid, index }) => {
-      const memory = this.#answer("nvmlDeviceGetMemoryInfo", new BigUint64Array(3), (to) => calls.memory(device, to));
-      const rates = this.#answer("nvmlDeviceGetUtilizationRates", new Uint32Array(2), (to) =>
+      const memory = this.#query("nvmlDeviceGetMemoryInfo", new BigUint64Array(3), (to) => calls.memory(device, to));
+      const rates = this.#query("nvmlDeviceGetUtilizationRates", new Uint32Array(2), (to) =>
         calls.utilization(device, to),
       );
-      const power = this.#answer("nvmlDeviceGetPowerUsage", new Uint32Array(1), (to) => calls.powerUsage(device, to));
-      const limit = this.#answer("nvmlDeviceGetPowerManagementLimit", new Uint32Array(1), (to) =>
+      const power = this.#query("nvmlDeviceGetPowerUsage", new Uint32Array(1), (to) => calls.powerUsage(device, to));
+      const limit = this.#query("nvmlDeviceGetPowerManagementLimit", new Uint32Array(1), (to) =>
         calls.powerLimit(device, to),
       );
-      const energy = this.#answer("nvmlDeviceGetTotalEnergyConsumption", new BigUint64Array(1), (to) =>
+      const energy = this.#query("nvmlDeviceGetTotalEnergyConsumption", new BigUint64Array(1), (to) =>
         calls.energy(device, to),
       );
       return {
@@ -90,7 +90,7 @@ export class Nvml {
 
   #processes(device: NvmlDevice): GpuReading["processes"] {
     const count = new Uint32Array([processesMax]);
-    const infos = this.#answer(
+    const infos = this.#query(
       "nvmlDeviceGetComputeRunningProcesses",
       new BigUint64Array(processesMax * processWords),
       (to) => this.#calls.processes(device, count, to),
@@ -105,7 +105,7 @@ export class Nvml {
     });
   }
 
-  #answer<Memory>(call: string, memory: Memory, ask: (memory: Memory) => number): Memory | null {
+  #query<Memory>(call: string, memory: Memory, ask: (memory: Memory) => number): Memory | null {
     const status = ask(memory);
     if (unanswered.has(status)) return null;
     this.#check(call, status);

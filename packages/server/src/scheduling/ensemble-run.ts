@@ -65,8 +65,8 @@ export class EnsembleRun implements FrameRun {
   /** Frames with a complete response that is not sent yet, because earlier ones are not acknowledged. */
   #completeFrames: EnsembleFrame[] | null = null;
   #isSending = false;
-  #isFinalGiven = false;
-  #untakenCount = 0;
+  #isFinalSent = false;
+  #unacknowledgedCount = 0;
   #resolve!: (settlement: SchedulerResult) => void;
   #reject!: (error: InferenceError) => void;
   #state: "running" | "answered" | "settled" = "running";
@@ -183,23 +183,23 @@ export class EnsembleRun implements FrameRun {
     } catch (error) {
       this.#stepFailed(InferenceError.from(error));
     }
-    this.#stepOver(step);
+    this.#stepEnded(step);
   }
 
   async #stream(frame: EnsembleFrame, step: GraphStep): Promise<void> {
     const responseSink: ResponseSink = {
-      respond: (outcome, isFinal, taken) => this.#onAnswer(frame, step, { outcome, isFinal, taken }),
+      respond: (outcome, isFinal, taken) => this.#onStepResponse(frame, step, { outcome, isFinal, taken }),
     };
     const request = Object.assign(this.#stepRequest(frame, step), { responseSink });
     const record = newRecord(request.receivedNs);
     await this.#shared.models.stream(step.index, request, record);
     this.#addTimes(record);
     this.#streamsOf(step)?.release(step.index);
-    this.#stepOver(step);
+    this.#stepEnded(step);
   }
 
   /** Called when a step has released its request and has sent its last response. */
-  #stepOver(step: GraphStep): void {
+  #stepEnded(step: GraphStep): void {
     this.#stepCount--;
     this.#shared.gates.release(step.index);
     this.#endIfIdle();
@@ -210,7 +210,7 @@ export class EnsembleRun implements FrameRun {
     return isDecoupled && level > 0 ? this.#streams : null;
   }
 
-  #onAnswer(frame: EnsembleFrame, step: GraphStep, answer: StepResponse): void {
+  #onStepResponse(frame: EnsembleFrame, step: GraphStep, answer: StepResponse): void {
     const { outcome, isFinal, taken } = answer;
     if (this.#state !== "running") {
       if (outcome !== null && !(outcome instanceof InferenceError)) releaseResponse(outcome);
@@ -286,25 +286,25 @@ export class EnsembleRun implements FrameRun {
     // A sink may acknowledge a response during `respond`, which calls this method again.
     if (this.#isSending) return;
     this.#isSending = true;
-    while (this.#state === "running" && this.#untakenCount < unacknowledgedMax) {
+    while (this.#state === "running" && this.#unacknowledgedCount < unacknowledgedMax) {
       const frame = this.#completeFrames?.shift();
       if (frame === undefined) break;
-      this.#give(frame);
+      this.#sendResponse(frame);
       if (this.#state === "running") this.#close(frame);
     }
     this.#isSending = false;
   }
 
-  #give(frame: EnsembleFrame): void {
+  #sendResponse(frame: EnsembleFrame): void {
     frame.holdCredit();
-    this.#untakenCount++;
-    this.#isFinalGiven = isLast(frame);
-    this.#request.responseSink?.respond(this.#response(frame), this.#isFinalGiven, () => this.#onTaken(frame));
+    this.#unacknowledgedCount++;
+    this.#isFinalSent = isLast(frame);
+    this.#request.responseSink?.respond(this.#response(frame), this.#isFinalSent, () => this.#onAcknowledged(frame));
   }
 
-  #onTaken(frame: EnsembleFrame): void {
+  #onAcknowledged(frame: EnsembleFrame): void {
     frame.releaseCredit();
-    this.#untakenCount--;
+    this.#unacknowledgedCount--;
     this.#sendComplete();
   }
 
@@ -314,7 +314,7 @@ export class EnsembleRun implements FrameRun {
    */
   #endResponses(): void {
     this.#state = "answered";
-    if (!this.#isFinalGiven) this.#request.responseSink?.respond(null, true, () => {});
+    if (!this.#isFinalSent) this.#request.responseSink?.respond(null, true, () => {});
     this.#endIfIdle();
   }
 

@@ -53,7 +53,7 @@ export interface PoolOptions {
  */
 export class InstancePool {
   readonly #slots: readonly Slot[];
-  readonly #handsAhead: boolean;
+  readonly #prefetches: boolean;
   readonly #clock: Clock;
   readonly #events: PoolEvents;
   /** Index after the instance that was used last, where the search for the next one starts (round robin among equally loaded ones). */
@@ -64,7 +64,7 @@ export class InstancePool {
 
   constructor(instances: readonly Instance[], { clock, prefetches: handsAhead }: PoolOptions, events: PoolEvents) {
     this.#slots = instances.map((instance) => ({ instance, batches: [], isAwaited: false }));
-    this.#handsAhead = handsAhead;
+    this.#prefetches = handsAhead;
     this.#clock = clock;
     this.#events = events;
   }
@@ -110,7 +110,7 @@ export class InstancePool {
       }
       upCount++;
       if (slot.batches.length === 0) return slot;
-      if (!this.#handsAhead || slot.batches.length >= slot.instance.executionsMax) continue;
+      if (!this.#prefetches || slot.batches.length >= slot.instance.executionsMax) continue;
       if (best === null || slot.batches.length < best.batches.length) best = slot;
     }
     if (best === null && dormant !== null) {
@@ -148,7 +148,7 @@ export class InstancePool {
     for (const request of this.#responding.values()) request?.abandon(error);
   }
 
-  #handBack(batch: readonly QueuedRequest[]): void {
+  #requeue(batch: readonly QueuedRequest[]): void {
     const waiting: QueuedRequest[] = [];
     for (const request of batch) {
       if (request.putBack()) waiting.push(request);
@@ -168,7 +168,7 @@ export class InstancePool {
     }
     slot.batches.splice(slot.batches.indexOf(batch), 1);
     this.#executingCount--;
-    if (outcome instanceof ExecutionNotStarted) return this.#handBack(batch);
+    if (outcome instanceof ExecutionNotStarted) return this.#requeue(batch);
     this.#events.freed({
       requestCount: batch.length,
       startedNs: (batch[0] as QueuedRequest).record.startedNs,

@@ -82,7 +82,7 @@ export class Evaluator {
   }
 
   #evaluateSome(range: RowRange, first: number, rowCount: number): void {
-    this.#layOut(range.rows, first, rowCount);
+    this.#arrangeColumns(range.rows, first, rowCount);
     if (range.predictions !== null) {
       this.#walkSome(rowCount);
       this.#writePredictions(range.predictions, first, rowCount);
@@ -130,7 +130,7 @@ export class Evaluator {
   }
 
   /** Writes values as keys, eight rows of a column at a time. */
-  #layOut(rows: Int32Array, first: number, rowCount: number): void {
+  #arrangeColumns(rows: Int32Array, first: number, rowCount: number): void {
     const { featureCount, columnCount } = this.#forest;
     const values = this.#values;
     for (let column = 0; column < columnCount; column += 1) {

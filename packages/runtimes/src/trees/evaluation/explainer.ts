@@ -65,7 +65,7 @@ export class Explainer {
   /** Extends the path of the level above by this node as its last step. */
   #follow(node: number, { level, length, ...step }: Step & { readonly level: number; readonly length: number }): void {
     const way = wayAt(level);
-    if (level > 0) this.#copyWay(wayAt(level - 1), way, length);
+    if (level > 0) this.#copyPath(wayAt(level - 1), way, length);
     this.#extend(way, length, step);
     const children = this.#integer(node + nodeLayout.children);
     if (children === node) return this.#addLeaf(node, way, length);
@@ -90,7 +90,7 @@ export class Explainer {
     this.#follow(cold, { ...next, zero: zero * shareOf(cold), one: 0 });
   }
 
-  #copyWay(from: number, to: number, length: number): void {
+  #copyPath(from: number, to: number, length: number): void {
     for (const column of [this.#features, this.#zeros, this.#ones, this.#weights])
       column.copyWithin(to, from, from + length);
   }

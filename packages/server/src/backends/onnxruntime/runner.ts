@@ -88,7 +88,7 @@ export class Runner implements AsyncDisposable {
     this.#calls = new RunnerCaller(launched, () => launched.kill());
     this.#threads = new RunThreadPool({
       runThreadsMax: options.runThreadsMax,
-      open: (thread, fd) => this.#soon(this.#calls.callWith("thread", { thread }, fd)),
+      open: (thread, fd) => this.#withResponseTimeout(this.#calls.callWith("thread", { thread }, fd)),
       onBroken: () => launched.kill(),
     });
     this.ended = launched.ended.then(async (how) => {
@@ -102,7 +102,7 @@ export class Runner implements AsyncDisposable {
   static async start(options: RunnerOptions): Promise<Runner> {
     const runner = new Runner(options, await launchRunner(options));
     try {
-      await runner.#soon(runner.#calls.call("start", options.runtime));
+      await runner.#withResponseTimeout(runner.#calls.call("start", options.runtime));
       return runner;
     } catch (error) {
       await runner[Symbol.asyncDispose]();
@@ -182,7 +182,7 @@ export class Runner implements AsyncDisposable {
     if (session === undefined || !this.alive) return;
     try {
       await session;
-      const closed = this.#soon(this.#calls.call("close", { session: key }));
+      const closed = this.#withResponseTimeout(this.#calls.call("close", { session: key }));
       this.#ledger.closed(key);
       this.#gpuMemory?.closed(key);
       this.#measured(await closed);
@@ -199,7 +199,7 @@ export class Runner implements AsyncDisposable {
     if (mapped === undefined || !this.alive) return;
     try {
       await mapped;
-      await this.#soon(this.#calls.call("forget", { arena: arenaId }));
+      await this.#withResponseTimeout(this.#calls.call("forget", { arena: arenaId }));
     } catch {
       // Ignored: the arena was not mapped, or the process has ended.
     }
@@ -238,7 +238,7 @@ export class Runner implements AsyncDisposable {
       const tookNs = this.#options.clock.monotonicNs() - startNs;
       this.#ledger.ran(task.content.key, tookNs);
       this.#gpuMemory?.ran(task.content.key, tookNs);
-      this.#settleSoon();
+      this.#scheduleMemoryRelease();
     }
   }
 
@@ -285,7 +285,7 @@ export class Runner implements AsyncDisposable {
       deadlineMs,
       terminateMs,
       terminate: (does) => this.#calls.call("terminate", { thread: thread.number, does }),
-      soon: (answer) => this.#soon(answer),
+      soon: (reply) => this.#withResponseTimeout(reply),
       kill: () => {
         this.#crashBlame.accuse(task);
         this.#launched.kill();
@@ -296,7 +296,7 @@ export class Runner implements AsyncDisposable {
   #address(arena: Arena): Promise<number> {
     const known = this.#arenas.get(arena.id);
     if (known !== undefined) return known;
-    const mapping = this.#soon(
+    const mapping = this.#withResponseTimeout(
       this.#calls.callWith("arena", { arena: arena.id, byteLength: arena.capacityBytes }, arena.fd),
     ).then(({ address }) => address);
     this.#arenas.set(arena.id, mapping);
@@ -304,17 +304,17 @@ export class Runner implements AsyncDisposable {
     return mapping;
   }
 
-  /** Waits for a reply that takes no time unless the process hangs. After `answerMs` the process is killed. */
-  async #soon<T>(answer: Promise<T>): Promise<T> {
+  /** Waits for a reply that takes no time unless the process hangs. After `responseMs` the process is killed. */
+  async #withResponseTimeout<T>(reply: Promise<T>): Promise<T> {
     using _force = this.#options.clock.timer(this.#options.responseMs, () => this.#launched.kill());
-    return await answer;
+    return await reply;
   }
 
   /** Schedules one memory measurement for all runs that end before it. */
-  #settleSoon(): void {
+  #scheduleMemoryRelease(): void {
     if (this.#settling !== null || !this.alive) return;
-    const { clock, memoryReleaseMs: settleMs } = this.#options;
-    this.#settling = { timer: clock.timer(settleMs, () => void this.settle()) };
+    const { clock, memoryReleaseMs } = this.#options;
+    this.#settling = { timer: clock.timer(memoryReleaseMs, () => void this.settle()) };
   }
 
   /**
@@ -326,7 +326,9 @@ export class Runner implements AsyncDisposable {
     this.#settling.timer[Symbol.dispose]();
     this.#settling = null;
     try {
-      this.#measured(await this.#soon(this.#calls.call("settle", { keptBytesMax: this.#options.keptBytesMax })));
+      this.#measured(
+        await this.#withResponseTimeout(this.#calls.call("settle", { keptBytesMax: this.#options.keptBytesMax })),
+      );
       await this.#lookAtGpus();
     } catch {
       // Ignored: the process has ended, and its memory is free.

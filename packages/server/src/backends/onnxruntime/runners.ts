@@ -36,7 +36,7 @@ export class Runners implements AsyncDisposable {
   readonly #options: RunnersOptions;
   readonly #turns: RunQueue;
   readonly #crashes: CrashRecord;
-  readonly #apart: IsolatedRunners;
+  readonly #isolated: IsolatedRunners;
   /** Loaded content by key. */
   readonly #held = new Map<string, SessionContent>();
   readonly #live = new Set<Runner>();
@@ -48,7 +48,7 @@ export class Runners implements AsyncDisposable {
     this.#options = options;
     this.#turns = new RunQueue(options.turns, options.clock);
     this.#crashes = new CrashRecord(options.crashes);
-    this.#apart = new IsolatedRunners({
+    this.#isolated = new IsolatedRunners({
       runnersMax: options.isolatedRunnersMax,
       idleMs: options.isolatedIdleMs,
       start: (name) => this.#start(name),
@@ -72,14 +72,14 @@ export class Runners implements AsyncDisposable {
   /** Frees content. No run of it may be active. */
   async close(content: SessionContent): Promise<void> {
     this.#held.delete(content.key);
-    await this.#apart.end(content.key);
+    await this.#isolated.end(content.key);
     const shared = await this.#shared?.catch(() => null);
     await shared?.close(content.key);
   }
 
   /** Unmaps an arena that no model uses any more. */
   async forget(arena: Arena): Promise<void> {
-    await this.#apart.forget(arena.id);
+    await this.#isolated.forget(arena.id);
     const shared = await this.#shared?.catch(() => null);
     await shared?.forget(arena.id);
   }
@@ -103,7 +103,7 @@ export class Runners implements AsyncDisposable {
     for (let attempt = 1; ; attempt += 1) {
       const verdict = this.#verdict(content);
       try {
-        if (verdict === "apart" || isSuspect) return await this.#apart.use(content.key, work);
+        if (verdict === "apart" || isSuspect) return await this.#isolated.use(content.key, work);
         return await work(await this.#sharedRunner());
       } catch (error) {
         if (!(error instanceof RunnerEnded)) throw error;
@@ -203,7 +203,7 @@ export class Runners implements AsyncDisposable {
     this.#isClosed = true;
     const shared = await this.#shared?.catch(() => null);
     await shared?.[Symbol.asyncDispose]();
-    await this.#apart[Symbol.asyncDispose]();
+    await this.#isolated[Symbol.asyncDispose]();
     await this.#reopening;
   }
 }

@@ -28,10 +28,10 @@ const overlapMemoryNs = 2_000_000;
  */
 export class BusyPolling {
   readonly #clock: Clock;
-  readonly #giveWay: () => void;
+  readonly #yieldProcessor: () => void;
   readonly #hasCores: boolean;
   /** Maximum number of polling workers: all cores except the event loop's. */
-  readonly #awakeMax: number;
+  readonly #pollingMax: number;
   #executionCount = 0;
   #overlappedNs = Number.NEGATIVE_INFINITY;
   #lastBriefNs = 0;
@@ -40,11 +40,11 @@ export class BusyPolling {
   /** Instances that have executed most recently, the latest first; each is represented by its mark. */
   readonly #latest: object[] = [];
 
-  constructor(clock: Clock, coreCount = availableParallelism(), giveWay = processorYield()) {
+  constructor(clock: Clock, coreCount = availableParallelism(), yieldProcessor = processorYield()) {
     this.#clock = clock;
-    this.#giveWay = giveWay;
+    this.#yieldProcessor = yieldProcessor;
     this.#hasCores = coreCount > 1;
-    this.#awakeMax = Math.max(1, Math.min(coreCount - 1, pollingWorkersMax));
+    this.#pollingMax = Math.max(1, Math.min(coreCount - 1, pollingWorkersMax));
   }
 
   /** Records the start of an execution. `brief`: the instance's last execution was brief. */
@@ -77,31 +77,31 @@ export class BusyPolling {
     const latest = this.#latest;
     if (!this.#backoff.maySpin(this.#clock.monotonicNs())) return false;
     if (latest[0] === mark) return true;
-    const place = latest.indexOf(mark);
-    if (place !== -1) latest.splice(place, 1);
-    else if (latest.length >= this.#awakeMax) latest.pop();
+    const index = latest.indexOf(mark);
+    if (index !== -1) latest.splice(index, 1);
+    else if (latest.length >= this.#pollingMax) latest.pop();
     latest.unshift(mark);
-    return place !== -1;
+    return index !== -1;
   }
 
   #keepPolling(nowNs: number): void {
     this.#lastBriefNs = nowNs;
     if (this.#polling || !this.#hasCores || !this.#backoff.maySpin(nowNs)) return;
     this.#polling = true;
-    setImmediate(this.#turn);
+    setImmediate(this.#tick);
   }
 
-  readonly #turn = (): void => {
+  readonly #tick = (): void => {
     const nowNs = this.#clock.monotonicNs();
-    const quietNs = nowNs - this.#lastBriefNs;
-    const isAwake = quietNs <= pollableNs && (quietNs <= yieldNs || this.#gaveWay(nowNs));
-    if (isAwake) setImmediate(this.#turn);
+    const idleNs = nowNs - this.#lastBriefNs;
+    const keepsPolling = idleNs <= pollableNs && (idleNs <= yieldNs || this.#yieldCore(nowNs));
+    if (keepsPolling) setImmediate(this.#tick);
     else this.#polling = false;
   };
 
   /** Yields the core once. If another process kept it for long, starts a pause of polling and returns false. */
-  #gaveWay(beganNs: number): boolean {
-    this.#giveWay();
+  #yieldCore(beganNs: number): boolean {
+    this.#yieldProcessor();
     const backNs = this.#clock.monotonicNs();
     if (backNs - beganNs < preemptedNs) return true;
     this.#backoff.preempted(backNs);

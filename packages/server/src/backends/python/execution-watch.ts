@@ -39,14 +39,14 @@ export class ExecutionWatch implements Disposable {
 
   /** Records that another execution is now the oldest. */
   began(sinceNs: number, limitMs: number | null): void {
-    this.#lookAt(sinceNs + this.#reportMs(limitMs) * 1e6);
+    this.#scheduleCheck(sinceNs + this.#reportMs(limitMs) * 1e6);
   }
 
   #reportMs(limitMs: number | null): number {
     return Math.min(this.#options.reportMs, limitMs === null ? Number.POSITIVE_INFINITY : limitMs * reportedShare);
   }
 
-  #lookAt(atNs: number): void {
+  #scheduleCheck(atNs: number): void {
     if (atNs >= this.#timerAtNs) return;
     this.#timer?.[Symbol.dispose]();
     const { clock } = this.#options;
@@ -54,11 +54,11 @@ export class ExecutionWatch implements Disposable {
     this.#timer = clock.timer(Math.max(1, Math.ceil((atNs - clock.monotonicNs()) / 1e6)), () => {
       this.#timer = null;
       this.#timerAtNs = Number.POSITIVE_INFINITY;
-      this.#look();
+      this.#check();
     });
   }
 
-  #look(): void {
+  #check(): void {
     const { clock, running, report, end } = this.#options;
     const execution = running();
     if (execution === null) return;
@@ -66,19 +66,19 @@ export class ExecutionWatch implements Disposable {
     const nowNs = clock.monotonicNs();
     const runMs = (nowNs - sinceNs) / 1e6;
     const reportMs = this.#reportMs(limitMs);
-    if (runMs < reportMs) return this.#lookAt(sinceNs + reportMs * 1e6);
+    if (runMs < reportMs) return this.#scheduleCheck(sinceNs + reportMs * 1e6);
     if (this.#reportedId !== executionId) {
       this.#reportedId = executionId;
       report(runMs);
       // Even when this check is late, the worker has as much time to print its stack as usual.
       const printNs = (1 - reportedShare) * (limitMs ?? 0) * 1e6;
-      if (limitMs !== null) this.#lookAt(Math.max(sinceNs + limitMs * 1e6, nowNs + printNs));
+      if (limitMs !== null) this.#scheduleCheck(Math.max(sinceNs + limitMs * 1e6, nowNs + printNs));
       return;
     }
     if (limitMs === null) return;
-    if (runMs < limitMs) return this.#lookAt(sinceNs + limitMs * 1e6);
+    if (runMs < limitMs) return this.#scheduleCheck(sinceNs + limitMs * 1e6);
     if (!isCalling) return end(limitMs);
-    this.#lookAt(nowNs + callingMs * 1e6);
+    this.#scheduleCheck(nowNs + callingMs * 1e6);
   }
 
   [Symbol.dispose](): void {

@@ -6,7 +6,7 @@ const windowNs = 1e9;
 export class LogRate {
   readonly #clock: Clock;
   readonly #linesPerSecondMax: number;
-  readonly #tellDropped: (lineCount: number) => void;
+  readonly #reportDropped: (lineCount: number) => void;
   #windowStartNs: number;
   #lineCount = 0;
   #droppedCount = 0;
@@ -14,7 +14,7 @@ export class LogRate {
   constructor(clock: Clock, linesPerSecondMax: number, tellDropped: (lineCount: number) => void) {
     this.#clock = clock;
     this.#linesPerSecondMax = linesPerSecondMax;
-    this.#tellDropped = tellDropped;
+    this.#reportDropped = tellDropped;
     this.#windowStartNs = clock.monotonicNs();
   }
 
@@ -33,7 +33,7 @@ export class LogRate {
 
   /** Reports the number of lines that were not logged. Called after the last line. */
   end(): void {
-    if (this.#droppedCount > 0) this.#tellDropped(this.#droppedCount);
+    if (this.#droppedCount > 0) this.#reportDropped(this.#droppedCount);
     this.#droppedCount = 0;
   }
 }

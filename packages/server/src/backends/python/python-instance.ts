@@ -74,7 +74,7 @@ const nearNs = 200_000;
 export class PythonInstance implements Instance, AsyncDisposable {
   readonly name: string;
   readonly #options: PythonInstanceOptions;
-  readonly #room: FrameCapacity;
+  readonly #frameCapacity: FrameCapacity;
   readonly #pending = new RecyclingMap<Pending>();
   /** Executions with responses that are sent separately, as long as some are missing. */
   readonly #responses = new RecyclingMap<ExecutionResponses>();
@@ -96,7 +96,7 @@ export class PythonInstance implements Instance, AsyncDisposable {
   constructor(options: PythonInstanceOptions, worker: PythonWorker | null) {
     this.name = options.name;
     this.#options = options;
-    this.#room = { inlineBytesMax: options.frameContext.inlineBytesMax, requestsBytesMax };
+    this.#frameCapacity = { inlineBytesMax: options.frameContext.inlineBytesMax, requestsBytesMax };
     this.#watch = new ExecutionWatch({
       clock: options.clock,
       reportMs: options.hangReportMs,
@@ -124,7 +124,7 @@ export class PythonInstance implements Instance, AsyncDisposable {
   }
 
   execute(batch: readonly InferenceRequest[]): Promise<Execution> {
-    const plan = planFrames(batch, this.#room);
+    const plan = planFrames(batch, this.#frameCapacity);
     return plan === null ? this.#executeWhole(batch) : this.#executeInParts(batch, plan);
   }
 
@@ -273,7 +273,7 @@ export class PythonInstance implements Instance, AsyncDisposable {
       responses.received(decodeResponse(frame));
       // A model that continues to send responses does not hang.
       if (this.#pending.has(id)) this.#headSinceNs = this.#options.clock.monotonicNs();
-      if (responses.isOver) this.#over(id);
+      if (responses.isOver) this.#remove(id);
       return;
     }
     const lent = lendSpaces(worker.lent, this.#options.frameContext.arena, id, decodeSpaceRequest(frame));
@@ -294,13 +294,13 @@ export class PythonInstance implements Instance, AsyncDisposable {
     else responses.fail(failure);
     const caller = this.#callers.get(pending.executionId);
     if (caller !== undefined) caller.holdsInstance = false;
-    if (responses.isOver) this.#over(pending.executionId);
+    if (responses.isOver) this.#remove(pending.executionId);
     const outcomes = failure === null ? responses.sent : repeatOutcome(pending.batch.length, failure);
     this.#ran(pending, result, measuredExecution(result, outcomes));
   }
 
   /** Removes an execution of which nothing more can arrive. */
-  #over(executionId: number): void {
+  #remove(executionId: number): void {
     this.#responses.delete(executionId);
     this.#callers.delete(executionId);
   }

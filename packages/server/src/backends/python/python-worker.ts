@@ -192,11 +192,11 @@ export class PythonWorker {
   }
 
   #closedChannel(): void {
-    if (this.#alive && this.#killedBecause === null && signalGroup(this.pid, 0)) this.#endSoon();
+    if (this.#alive && this.#killedBecause === null && signalGroup(this.pid, 0)) this.#endAfterGrace();
   }
 
   /** The socket is closed but the process was not reaped: it is ending, or model code has closed the socket's descriptor. */
-  #endSoon(): void {
+  #endAfterGrace(): void {
     const timer = this.#options.clock.timer(lastOutputMs, () => this.kill("it closed its socket"));
     void this.ended.then(() => timer[Symbol.dispose]());
   }

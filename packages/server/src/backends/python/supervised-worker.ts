@@ -120,10 +120,10 @@ export class SupervisedWorker<Worker extends WorkerProcess> implements InstanceS
 
   #on(event: WorkerEvent<Worker>): void {
     const next = nextWorkerState(this.#life, event);
-    if (next !== this.#life) this.#move(next);
+    if (next !== this.#life) this.#applyEvent(next);
   }
 
-  #move(next: WorkerState<Worker>): void {
+  #applyEvent(next: WorkerState<Worker>): void {
     const { clock, random, onHealth } = this.#options;
     const { at: before } = this.#life;
     this.#timer?.[Symbol.dispose]();

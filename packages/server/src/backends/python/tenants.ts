@@ -182,7 +182,7 @@ export class Tenants implements Disposable {
         readPaths: [workerDirectory, ...readPaths],
         modelDirectory: source.modelDirectory,
       });
-      this.#openWays(plan.groups, [...plan.read, plan.scratch, ...facts.environmentPaths]);
+      this.#openAncestors(plan.groups, [...plan.read, plan.scratch, ...facts.environmentPaths]);
       const tenant = { key, plan, groups: groupSet, scratchDirectory, environments: new Set<string>(), workerCount: 0 };
       this.#living.set(key, tenant);
       return tenant;
@@ -217,7 +217,7 @@ export class Tenants implements Disposable {
   }
 
   /** Permits the tenant's user to traverse the data directory to the paths of its plan, when it has no separate root directory. */
-  #openWays([group]: readonly number[], paths: readonly string[]): void {
+  #openAncestors([group]: readonly number[], paths: readonly string[]): void {
     const { dataDirectory } = this.#options.tenants;
     if (dataDirectory === null || group === undefined) return;
     for (const path of paths) openWay(path, { below: dataDirectory, group });
@@ -232,7 +232,7 @@ export class Tenants implements Disposable {
       cgroups: tenant.plan.cgroups.length > 0 ? tenant.plan.cgroups : (this.#allGroup?.processFiles ?? []),
       read: [...tenant.plan.read, asked.directory],
     };
-    this.#openWays(plan.groups, [asked.directory]);
+    this.#openAncestors(plan.groups, [asked.directory]);
     const key = `${asked.key} of ${tenant.key}${plan.devices.length > 0 ? ` with ${plan.devices.join()}` : ""}`;
     tenant.environments.add(key);
     const launcher = join(workerDirectory, "galatea_tenant.py");

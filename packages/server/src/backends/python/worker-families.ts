@@ -7,7 +7,7 @@ import { killOrphans } from "@galatea/base/processes";
  */
 export class WorkerFamilies {
   readonly #logger: Logger;
-  readonly #isUserGone: (user: number) => boolean;
+  readonly #isUserFree: (user: number) => boolean;
   readonly #living = new Set<number>();
   #last = 0;
   #looking: Promise<void> | null = null;
@@ -16,7 +16,7 @@ export class WorkerFamilies {
   /** `isUserGone` returns whether a user belongs to a tenant that has ended; its processes are killed whatever their family number is. */
   constructor(logger: Logger, isUserGone: (user: number) => boolean) {
     this.#logger = logger;
-    this.#isUserGone = isUserGone;
+    this.#isUserFree = isUserGone;
   }
 
   /** Returns the family number for a worker that is about to be forked. */
@@ -48,7 +48,7 @@ export class WorkerFamilies {
       this.#isDue = false;
       try {
         await killOrphans(
-          ({ workerFamily: family, user }) => this.#isUserGone(user) || (family !== null && !this.#living.has(family)),
+          ({ workerFamily: family, user }) => this.#isUserFree(user) || (family !== null && !this.#living.has(family)),
         );
       } catch (error) {
         this.#logger.error(`ending the processes that a model left running: ${(error as Error).message}`);

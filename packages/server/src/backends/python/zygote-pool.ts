@@ -43,7 +43,7 @@ export class ZygotePool implements AsyncDisposable {
   /** Aborts the start of interpreters when the pool is closed. */
   readonly #closing = new AbortController();
   /** True after the warning about missing confinement was logged. It is the same for the whole machine. */
-  #isUnconfinedSaid = false;
+  #isUnconfinedLogged = false;
 
   constructor(options: ZygotePoolOptions) {
     this.#options = options;
@@ -143,7 +143,7 @@ export class ZygotePool implements AsyncDisposable {
       // The environment or the whole pool was closed while the second zygote started.
       if (this.#closed || this.#warm.get(warm.environment.key) !== warm) return await successor[Symbol.asyncDispose]();
       warm.zygote = Promise.resolve(successor);
-      this.#retire(former);
+      this.#closeZygote(former);
       if (warm.learned.size === modules.length) return;
     }
   }
@@ -186,7 +186,7 @@ export class ZygotePool implements AsyncDisposable {
     this.#closing.signal.throwIfAborted();
     if (zygote?.alive) return zygote;
     if (warm.zygote === current) {
-      if (zygote !== null) this.#retire(current);
+      if (zygote !== null) this.#closeZygote(current);
       warm.zygote = this.#open(warm.environment, [...warm.learned]);
       warm.zygote.catch(() => {});
     }
@@ -200,8 +200,8 @@ export class ZygotePool implements AsyncDisposable {
       { environment, workerDirectory, modules, tenancy, clock, logger },
       this.#closing.signal,
     );
-    if (zygote.unconfined !== null && !this.#isUnconfinedSaid) {
-      this.#isUnconfinedSaid = true;
+    if (zygote.unconfined !== null && !this.#isUnconfinedLogged) {
+      this.#isUnconfinedLogged = true;
       const consequence = "the code of one model can reach the memory of others; host only models that you trust";
       logger.warning(`Python models are not isolated by Landlock (${zygote.unconfined}): ${consequence}`);
     }
@@ -211,10 +211,10 @@ export class ZygotePool implements AsyncDisposable {
   #end(warm: Warm): void {
     warm.idle?.[Symbol.dispose]();
     this.#warm.delete(warm.environment.key);
-    this.#retire(warm.zygote);
+    this.#closeZygote(warm.zygote);
   }
 
-  #retire(zygote: Promise<Zygote>): void {
+  #closeZygote(zygote: Promise<Zygote>): void {
     this.#ending.run(() =>
       zygote.then(
         (one) => (this.#closed ? one[Symbol.asyncDispose]() : one.closeWhenUnused()),

@@ -106,7 +106,7 @@ export class Zygote implements AsyncDisposable {
   readonly #pending = new Map<number, PendingFork>();
   readonly #fd: number;
   #alive = true;
-  #isRetired = false;
+  #isClosing = false;
   #onSettled: () => void = () => {};
 
   private constructor(
@@ -204,12 +204,12 @@ export class Zygote implements AsyncDisposable {
 
   /** True when the zygote no longer forks. */
   get isClosing(): boolean {
-    return this.#isRetired;
+    return this.#isClosing;
   }
 
   /** Stops forking. The zygote ends when pending forks are complete. */
   async closeWhenUnused(): Promise<void> {
-    this.#isRetired = true;
+    this.#isClosing = true;
     while (this.#pending.size > 0) await new Promise<void>((resolve) => (this.#onSettled = resolve));
     await this[Symbol.asyncDispose]();
   }
@@ -224,7 +224,7 @@ export class Zygote implements AsyncDisposable {
    */
   fork({ arenaFd, family, plan, fileFd }: ForkOptions): Promise<ForkedWorker> {
     return new Promise((resolve, reject) => {
-      if (!this.#alive || this.#isRetired) throw new ZygoteEnded();
+      if (!this.#alive || this.#isClosing) throw new ZygoteEnded();
       const socket = openSocketPair();
       const lifeline = openPipe();
       const output = openPipe();

@@ -54,9 +54,9 @@ export class EngineMessageClient implements Engine {
   handle(message: ToFrontEnd): void {
     switch (message.kind) {
       case "value":
-        return this.#settled(message.callId).resolve(message.value);
+        return this.#completeRequest(message.callId).resolve(message.value);
       case "error":
-        return this.#settled(message.callId).reject(fromErrorMessage(message.error));
+        return this.#completeRequest(message.callId).reject(fromErrorMessage(message.error));
       case "answer": {
         const { requestId, answerId, isFinal } = message;
         const outcome =
@@ -143,7 +143,7 @@ export class EngineMessageClient implements Engine {
     return new RemoteBlock(place, this.#options.bytesAt(place), giveBack);
   }
 
-  #settled(callId: number): Call {
+  #completeRequest(callId: number): Call {
     const call = this.#calls.get(callId);
     if (call === undefined) throw new Error(`bug: call ${callId} is answered a second time`);
     this.#calls.delete(callId);

@@ -185,7 +185,7 @@ export class Call {
         this.#stream.pause();
         const before = this.#expanding ?? Promise.resolve();
         const expanding: Promise<void> = before.then(async () => {
-          await this.#handOn(receiver, packed, compressed);
+          await this.#deliverMessage(receiver, packed, compressed);
           if (this.#expanding !== expanding) return;
           this.#expanding = null;
           if (!this.#isHeld) this.#stream.resume();
@@ -195,7 +195,7 @@ export class Call {
     };
   }
 
-  async #handOn(receiver: CallReceiver, packed: BufferedMessage, compressed: boolean): Promise<void> {
+  async #deliverMessage(receiver: CallReceiver, packed: BufferedMessage, compressed: boolean): Promise<void> {
     const { messageBytesMax } = this.#limits;
     const { memory } = this;
     using slot = new InflationSlot(this.#inflations, this.signal);

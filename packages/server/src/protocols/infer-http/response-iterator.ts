@@ -19,7 +19,7 @@ export class ResponseIterator implements AsyncIterableIterator<Outcome, undefine
   /** Acknowledges the last response that was returned. */
   #taken: (() => void) | null = null;
   #isOver = false;
-  #hasLeft = false;
+  #isAbandoned = false;
   #changed: (() => void) | null = null;
 
   /** Sends the request to the model, and takes ownership of its tensors. */
@@ -32,7 +32,7 @@ export class ResponseIterator implements AsyncIterableIterator<Outcome, undefine
   }
 
   respond(outcome: Outcome | null, isFinal: boolean, taken: () => void): void {
-    if (this.#hasLeft) {
+    if (this.#isAbandoned) {
       release(outcome);
       return taken();
     }
@@ -57,7 +57,7 @@ export class ResponseIterator implements AsyncIterableIterator<Outcome, undefine
   }
 
   return(): Promise<IteratorResult<Outcome, undefined>> {
-    this.#hasLeft = true;
+    this.#isAbandoned = true;
     this.#giveCredit();
     for (const { outcome, taken } of this.#waiting.splice(0)) {
       release(outcome);

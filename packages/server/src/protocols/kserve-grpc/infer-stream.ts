@@ -64,7 +64,7 @@ export class InferStream {
   received(message: IncomingInference): void {
     this.#arriving = null;
     if (++this.#underWay >= streamRequestsMax) this.#call.pause();
-    const answered = isDecoupled(message) ? this.#giveAll(message) : this.#giveInOrder(message);
+    const answered = isDecoupled(message) ? this.#sendAll(message) : this.#sendInOrder(message);
     void answered
       .catch((error: unknown) => this.#call.fail(error))
       .finally(() => {
@@ -79,7 +79,7 @@ export class InferStream {
   }
 
   /** Sends the only response to a request, in request order. */
-  #giveInOrder(message: IncomingInference): Promise<void> {
+  #sendInOrder(message: IncomingInference): Promise<void> {
     const inferring = this.#inference.infer(message, (response) => withFinalFlag(response, true));
     // The failure is reported when the response is due in request order; this handler only prevents an unhandled rejection.
     inferring.catch(() => {});
@@ -92,7 +92,7 @@ export class InferStream {
   }
 
   /** Sends the responses of a decoupled model as they arrive. Resolves when all were sent. */
-  async #giveAll(message: IncomingInference): Promise<void> {
+  async #sendAll(message: IncomingInference): Promise<void> {
     let last: Promise<void> = Promise.resolve();
     try {
       await this.#inference.answers(message, (answer, isFinal, taken) => {
@@ -108,7 +108,7 @@ export class InferStream {
   /** Resolves when the client has read the response, or the call has ended. */
   #write(message: IncomingInference, answer: EncodedStreamResponse, isFinal: boolean): Promise<void> {
     const written = this.#lastWrite.then(async () => {
-      const taken = "error" in answer ? await this.#tellError(answer, message, isFinal) : await this.#send(answer);
+      const taken = "error" in answer ? await this.#sendError(answer, message, isFinal) : await this.#send(answer);
       if (!taken) await this.#call.drained();
     });
     this.#lastWrite = written.catch(() => {});
@@ -119,7 +119,7 @@ export class InferStream {
     return this.#call.sendCompressed(this.#writer.inStream(pieces), () => releaseResponse(response));
   }
 
-  #tellError(
+  #sendError(
     { error: thrown, isRefused }: { readonly error: unknown; readonly isRefused?: true },
     { of: { modelName, id } }: IncomingInference,
     isFinal: boolean,

@@ -58,7 +58,7 @@ export class InferenceService {
         : order.run(async () => await this.#decode(call, message));
     const stream = new InferStream(call, this.#writer, {
       infer: (message, answer) => this.#inStream(message, decode, answer),
-      answers: (message, give) => this.#answersInStream(message, decode, give),
+      answers: (message, give) => this.#inferStreamed(message, decode, give),
     });
     call.receive({
       begin: (byteLength) => {
@@ -109,7 +109,7 @@ export class InferenceService {
   }
 
   /** Sends the responses of a decoupled model as they arrive. Resolves after the last one. */
-  async #answersInStream(
+  async #inferStreamed(
     message: IncomingInference,
     decode: Decode,
     give: (answer: EncodedStreamResponse, isFinal: boolean, taken: () => void) => void,
