@@ -11,7 +11,7 @@ export interface InstancePrice {
 /** Prices of instances as they were published. Replace the figures by your own to price another region or provider. */
 export interface PriceTable {
   readonly source: string;
-  /** Day on which the figures were checked. */
+  /** Which figures were compared with copies of the page, and when. */
   readonly checked: string;
   readonly instances: readonly InstancePrice[];
 }
@@ -27,7 +27,8 @@ const instance = (
 export const instancePrices: PriceTable = {
   source:
     "Amazon SageMaker pricing (https://aws.amazon.com/sagemaker/pricing/), real-time inference, on demand, US East (N. Virginia), US dollars; CPU credits of t2 from the EC2 user guide",
-  checked: "2026-11-29",
+  checked:
+    "ml.t2.medium, ml.c5, ml.m5 to 2xlarge and ml.r5 to 2xlarge were compared with public copies of the page on 2026-11-29; ml.t2.large, the 4xlarge sizes and the CPU credits were not",
   instances: [
     instance("ml.t2.medium", 2, 4, 0.056, 0.4),
     instance("ml.t2.large", 2, 8, 0.111, 0.6),

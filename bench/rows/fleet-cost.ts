@@ -204,7 +204,7 @@ function assumptions(
   const sampledCount = bands.reduce((sum, { sampled }) => sum + sampled.length, 0);
   const percent = (share: number) => `${Math.round(share * 100)} %`;
   return [
-    `prices: ${instancePrices.source}; checked ${instancePrices.checked}; a month has ${hoursPerMonth} hours`,
+    `prices: ${instancePrices.source}; ${instancePrices.checked}; a month has ${hoursPerMonth} hours`,
     "instances alone are priced; volumes, traffic and objects are not; the same prices for both sides, although Galatea also runs on plain machines, which cost less",
     `models: ${modelCount} ensembles of three Python steps, each with ${weightBytesMin / 2 ** 20} to ${weightBytesMax / 2 ** 20} MiB of weights of its own`,
     `load: ${perSecond} requests a second at random times for ${durationMs / 1000} s, models by Zipf's law with exponent 1, the same requests for both sides; the first ${countFromMs / 1000} s are in no percentile`,
