@@ -5,7 +5,7 @@ import { fuzzHelp, fuzzOptions } from "./options.ts";
 const options = (...argv: string[]) =>
   fuzzOptions(argv, { targetNames: ["http-body", "config-text"], newSeed: () => 7 });
 
-test("targets, count and seed are as asked; a seed that is not given is a new one", () => {
+test("targets, count and seed follow the options; without a seed a new one is chosen", () => {
   const usual = { target: null, count: 100_000, seed: 7, path: null, record: false, list: false };
   assert.deepEqual(options(), usual);
   const given = options("--target=http-body", "--count", "5", "--seed=3", "--path=12:0");

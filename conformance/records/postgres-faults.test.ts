@@ -179,7 +179,7 @@ test("kill -9 of the database amid writes: each acknowledged write is there, non
   assert.ok(total(told, "acknowledged") > 100);
 });
 
-test("sessions that are ended at random under load fail no write that says what it expects", async (t) => {
+test("sessions that are terminated at random under load fail no conditional write", async (t) => {
   const database = await newDatabase();
   const documents = await open(database);
   const told = await underFaults(database, documents, async (progress) => {
@@ -197,7 +197,7 @@ test("sessions that are ended at random under load fail no write that says what 
   assert.ok(total(told, "acknowledged") > 100);
 });
 
-test("connections that break at any moment, also between a commit and its response, fail and repeat no such write", async (t) => {
+test("connections that break at any moment, also between a commit and its response, neither fail nor repeat a conditional write", async (t) => {
   const database = await newDatabase();
   await using network = await FaultyNetwork.open(server.port);
   const documents = await open(database, { port: network.port });
@@ -214,7 +214,7 @@ test("connections that break at any moment, also between a commit and its respon
   assert.equal(total(told, "failed") + total(told, "unknown"), 0);
 });
 
-test("a response that is lost after the commit: the write resolves with the version that it has", async () => {
+test("a write whose response is lost after the commit resolves with its version", async () => {
   const database = await newDatabase();
   await using network = await FaultyNetwork.open(server.port);
   await using documents = await open(database, { port: network.port });
@@ -226,7 +226,7 @@ test("a response that is lost after the commit: the write resolves with the vers
   assert.equal((await documents.get("k", "a"))?.version, second);
 });
 
-test("a write that expects nothing is not repeated after a lost connection: it fails, and was not made", async () => {
+test("an unconditional write fails after a lost connection and is not repeated", async () => {
   const database = await newDatabase();
   await using documents = await open(database);
   await documents.write([put("a", "0", "absent")]);
@@ -268,7 +268,7 @@ async function isWaiting(database: string): Promise<boolean> {
   return rows.length > 0;
 }
 
-test("a transaction that has its version early and commits late is not skipped by a reader of changes", async () => {
+test("a reader of changes does not skip a transaction that commits long after it got its version", async () => {
   const database = await newDatabase();
   await using documents = await open(database);
   const since = await documents.write([put("first", "", "absent")]);
@@ -353,7 +353,7 @@ test("a second platform is rejected at once; after the first has closed, or was 
   assert.equal((await second.get("k", "a"))?.body, "1");
 });
 
-test("a platform whose connection is silent loses the records to another one, and nothing that it has sent is made later", async () => {
+test("a platform whose connection is silent loses the records to another one, and its earlier writes are not applied later", async () => {
   const database = await newDatabase();
   await using network = await FaultyNetwork.open(server.port);
   const first = await open(database, { port: network.port });
@@ -434,7 +434,7 @@ test("a key or a value of an order that no index can hold is rejected with the r
   assert.equal(await documents.get("k", "a"), null);
 });
 
-test("a connection pooler is rejected at the start, because the lock would belong to a session of its own", async () => {
+test("a connection pooler is rejected at the start, because the lock would belong to the pooler's session", async () => {
   const database = await newDatabase();
   await using pooler = await FakePooler.open(server.port);
   await assert.rejects(
@@ -443,7 +443,7 @@ test("a connection pooler is rejected at the start, because the lock would belon
   );
 });
 
-test("a stricter default isolation of the database makes no serialization failure", async () => {
+test("a stricter default isolation of the database causes no serialization failure", async () => {
   const database = await newDatabase();
   await server.query(`ALTER DATABASE ${database} SET default_transaction_isolation = 'serializable'`);
   const documents = await open(database);

@@ -150,7 +150,7 @@ function loggerOf(lines: string[]): Logger {
   return createLogger((level, message) => lines.push(`${level}: ${message}`));
 }
 
-test("while the database is away recording goes on, and every sample is there when it is back and after a restart", async () => {
+test("recording continues while the database is away, and every sample is stored when it is back and after a restart", async () => {
   const address = await newDatabase(server);
   const clock = new UpkeepClock(start);
   const lines: string[] = [];

@@ -87,7 +87,7 @@ test("a second platform over the same records does not start, and no log has the
   assert.ok(!second.stderr.includes(password) && !platform.log().includes(password));
 });
 
-test("while the database is away invocations go on without a failure, control calls get 503, and all recovers by itself", async (t) => {
+test("while the database is away invocations succeed, control calls get 503, and everything recovers by itself", async (t) => {
   const over = new AbortController();
   let answered = 0;
   const load = Promise.all(

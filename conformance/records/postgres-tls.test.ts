@@ -53,7 +53,7 @@ async function openedWith(url: string): Promise<string | null> {
   }
 }
 
-test("each sslmode verifies what it says of the server's certificate", async () => {
+test("each sslmode verifies the documented parts of the server's certificate", async () => {
   const own = `sslrootcert=${pathOf("server.crt")}`;
   const other = `sslrootcert=${pathOf("other.crt")}`;
   for (const [host, parameters, message] of [

@@ -210,7 +210,7 @@ test("a leader that hangs (SIGSTOP) loses the records; when it continues, it wri
   await settled();
 });
 
-test("a leader whose connection breaks goes on; one that is cut off from the database for longer loses the records", async (t) => {
+test("a leader whose connection breaks continues; one that is cut off from the database for longer loses the records", async (t) => {
   const { leader, standby } = await settled();
   for (let round = 0; round < 5; round += 1) {
     networkOf(leader).cut();

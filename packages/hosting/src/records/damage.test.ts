@@ -127,7 +127,7 @@ for (const [state, directory] of [
   ["killed", () => killed],
   ["stopped", () => stopped],
 ] as const) {
-  test(`any flipped bit in records that were ${state} loses at most what came after the snapshot, and then it is logged`, async () => {
+  test(`any flipped bit in records that were ${state} loses at most the writes after the snapshot, and the loss is logged`, async () => {
     const files = filesOf(directory());
     await fc.assert(
       fc.asyncProperty(fc.constantFrom(...files), fc.nat({ max: 2 ** 31 - 1 }), async (file, bit) => {
@@ -141,7 +141,7 @@ for (const [state, directory] of [
     );
   });
 
-  test(`a file of records that were ${state} that is empty, garbage, cut short or gone loses at most what came after the snapshot`, async () => {
+  test(`an empty, garbage, truncated or missing file of records that were ${state} loses at most the writes after the snapshot`, async () => {
     for (const file of filesOf(directory())) {
       for (const [how, damage] of Object.entries({
         empty: (path: string) => truncateSync(path, 0),
@@ -156,7 +156,7 @@ for (const [state, directory] of [
     }
   });
 
-  test(`a page of zeros or garbage in records that were ${state} loses at most what came after the snapshot, or one text`, async () => {
+  test(`a page of zeros or garbage in records that were ${state} loses at most the writes after the snapshot, or one text`, async () => {
     const { length } = readFileSync(join(directory(), "records.db"));
     for (let at = 0; at < length; at += 4096) {
       for (const fill of ["\0", "garbage"]) {
@@ -169,7 +169,7 @@ for (const [state, directory] of [
   });
 }
 
-test("a damaged file continues from the newest snapshot, with one warning, and is kept beside as it was", async () => {
+test("a damaged file is replaced by the newest snapshot, with one warning, and kept under another name", async () => {
   const directory = copyOf(stopped);
   const path = join(directory, "records.db");
   writeFileSync(path, "garbage");
@@ -194,7 +194,7 @@ test("a damaged file continues from the newest snapshot, with one warning, and i
   assert.equal(readFileSync(`${path}.damaged-1`, "utf8"), "garbage");
 });
 
-test("a damaged snapshot is named, and the one before it is taken", async () => {
+test("a damaged snapshot is logged, and the previous one is used", async () => {
   const directory = copyOf(stopped);
   const newest = join(directory, "snapshots", "records-20261124T150000Z.db");
   writeFileSync(join(directory, "records.db"), "garbage");
@@ -215,7 +215,7 @@ test("without a whole snapshot a damaged database continues empty, with one warn
   assert.match(warnings[0] ?? "", /has no whole snapshot: all that it held is lost .*"aside":"records\.db\.damaged-1"/);
 });
 
-test("a database of another release is refused, and nothing is changed", async () => {
+test("a database of another release is rejected and not changed", async () => {
   const directory = copyOf(stopped);
   const files = ["records.db", ...readdirSync(join(directory, "snapshots")).map((name) => join("snapshots", name))];
   for (const file of files) {
@@ -235,7 +235,7 @@ test("a database of another release is refused, and nothing is changed", async (
   );
 });
 
-test("a database of a newer release is refused even where a snapshot of this release is there, and nothing is changed", async () => {
+test("a database of a newer release is rejected and not changed, even if a snapshot of this release exists", async () => {
   const directory = copyOf(stopped);
   {
     using database = new DatabaseSync(join(directory, "records.db"));
@@ -253,7 +253,7 @@ test("a database of a newer release is refused even where a snapshot of this rel
   );
 });
 
-test("a lost end of the write-ahead log is logged with its commits, and the log is kept aside", async () => {
+test("a truncated write-ahead log is reported with the number of lost commits, and kept under another name", async () => {
   const directory = copyOf(killed);
   const path = join(directory, "records.db-wal");
   // Behind the commits that the snapshot has.
@@ -270,7 +270,7 @@ test("a lost end of the write-ahead log is logged with its commits, and the log 
   assert.deepEqual(readFileSync(join(directory, "records.db-wal.damaged-1")), damaged);
 });
 
-test("a log that has lost more than came after the snapshot gives way to the snapshot", async () => {
+test("a snapshot is used if the write-ahead log has lost more than the writes after it", async () => {
   const directory = copyOf(killed);
   const path = join(directory, "records.db-wal");
   flip(path, Math.floor(readFileSync(path).length * 0.2) * 8);
@@ -283,7 +283,7 @@ test("a log that has lost more than came after the snapshot gives way to the sna
   );
 });
 
-test("a start that was killed while it replaced a damaged database is followed by one that does it", async () => {
+test("after a start that was killed while it replaced a damaged database, the next start replaces it", async () => {
   const steps: readonly ((directory: string) => void)[] = [
     (directory) => writeFileSync(join(directory, "records.db.new"), "half a copy"),
     (directory) => rmSync(join(directory, "records.db-wal"), { force: true }),

@@ -67,7 +67,7 @@ test("a page of documents in SQLite is read by range: no step of the plan scans 
   }
 });
 
-test("a write is made, and told so, though the disk takes no more when old deletions are to be forgotten", async () => {
+test("a write is acknowledged although the disk is full when old deletions are removed", async () => {
   await using records = await openDatabase(join(root, "forgetting.db"));
   let isFull = true;
   const documents = await openDocumentsOver(

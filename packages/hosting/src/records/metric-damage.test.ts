@@ -117,11 +117,11 @@ async function goesOn(directory: string): Promise<{ readonly told: readonly stri
   return { told, left };
 }
 
-test("metrics that nothing happened to are all there, and nothing is told", async () => {
+test("undamaged metrics are all there, and nothing is logged", async () => {
   assert.deepEqual(await goesOn(damaged(() => {})), { told: [], left: minuteCount * seriesCount });
 });
 
-test("an index of the metrics that leads nowhere is noticed at the start, and the metrics of the snapshot are there", async () => {
+test("a damaged index of the metrics is detected at the start, and the snapshot's metrics are used", async () => {
   const directory = damaged((copy) => {
     const path = join(copy, "metrics.db");
     const bytes = readFileSync(path);
@@ -138,7 +138,7 @@ test("an index of the metrics that leads nowhere is noticed at the start, and th
   assert.match(told[0] ?? "", /^a database is damaged: it continues from its newest snapshot.*metric_block_by_time/);
 });
 
-test("points of metrics whose names are lost never become another metric's", async () => {
+test("points of metrics whose names are lost are never assigned to another metric", async () => {
   const directory = damaged((copy) => {
     using database = new DatabaseSync(join(copy, "metrics.db"));
     // The state of a salvaged table without a readable page.
@@ -148,7 +148,7 @@ test("points of metrics whose names are lost never become another metric's", asy
   assert.equal(left, 0);
 });
 
-test("a metric whose number a flipped bit has changed is left out, and told", async () => {
+test("a metric whose number was changed by a flipped bit is left out and logged", async () => {
   const directory = damaged((copy) => {
     using database = new DatabaseSync(join(copy, "metrics.db"));
     database.exec("UPDATE metric_series SET number = 1000 WHERE number = 3");
@@ -160,7 +160,7 @@ test("a metric whose number a flipped bit has changed is left out, and told", as
   ]);
 });
 
-test("whatever is cut off, overwritten or flipped in the files of metrics, they open and are written to", async () => {
+test("metrics files that are truncated, overwritten or have flipped bits open and accept writes", async () => {
   const changes: Record<string, (bytes: Buffer, at: number) => Buffer> = {
     "cut off": (bytes, at) => bytes.subarray(0, at),
     "a bit": (bytes, at) => {

@@ -19,7 +19,7 @@ const insert = (name: string, number: number) => ({ sql: "INSERT INTO thing VALU
 const names = async (records: Records) =>
   (await records.rows("SELECT name FROM thing ORDER BY name")).map((row) => row.name);
 
-test("a transaction is written whole or not at all, and its neighbours in the same commit are not harmed", async () => {
+test("a transaction is written completely or not at all, and does not affect others of the same commit", async () => {
   await using records = await openRecords({ path: join(root, "a.sqlite"), migrations, ...recordsDefaults, logger });
   const outcomes = await Promise.allSettled([
     records.write([insert("a", 1), insert("b", 2)]),
@@ -35,7 +35,7 @@ test("a transaction is written whole or not at all, and its neighbours in the sa
   assert.deepEqual(await names(records), ["a", "b", "d"]);
 });
 
-test("migrations are applied once and in order; closing writes what was handed over", async () => {
+test("migrations are applied once and in order; closing writes all pending transactions", async () => {
   const path = join(root, "b.sqlite");
   const first = await openRecords({ path, migrations, ...recordsDefaults, logger });
   const writing = first.write([insert("kept", 1)]);
@@ -50,7 +50,7 @@ test("migrations are applied once and in order; closing writes what was handed o
   );
 });
 
-test("a migration that fails leaves the database as it was and says which", async () => {
+test("a failed migration leaves the database unchanged and is named in the error", async () => {
   const broken = [...migrations, { id: "test-2", sql: "CREATE TABLE half (x) STRICT; NONSENSE" }];
   const path = join(root, "c.sqlite");
   await assert.rejects(openRecords({ path, migrations: broken, ...recordsDefaults, logger }), /migration test-2/);
@@ -58,7 +58,7 @@ test("a migration that fails leaves the database as it was and says which", asyn
   assert.deepEqual(await records.rows("SELECT name FROM sqlite_master WHERE name = 'half'"), []);
 });
 
-test("writes above the limit are refused at once", async () => {
+test("writes over the limit are rejected at once", async () => {
   await using records = await openRecords({
     path: join(root, "d.sqlite"),
     migrations,
@@ -71,7 +71,7 @@ test("writes above the limit are refused at once", async () => {
   await records.write([insert("after", 1)]);
 });
 
-test("whatever was acknowledged is there after kill -9", async () => {
+test("acknowledged writes are there after kill -9", async () => {
   const path = join(root, "killed.sqlite");
   const program = `
     import { openRecords, recordsDefaults } from ${JSON.stringify(new URL("./records.ts", import.meta.url).href)};

@@ -66,7 +66,7 @@ function numbersIn(path: string): readonly unknown[] {
     .map(({ number }) => number);
 }
 
-test("a database that changes gets snapshots while it is written to, and only those of the last days stay", async () => {
+test("a database that changes gets snapshots during writes, and only those of the last days are kept", async () => {
   const place = new Place();
   const ofDay = (daysAgo: number) => clock.epochMs() - daysAgo * dayMs;
   await place.add(1);
@@ -96,7 +96,7 @@ test("a database that changes gets snapshots while it is written to, and only th
   assert.deepEqual(place.lines, []);
 });
 
-test("a snapshot that cannot be made is logged, and writes go on", async () => {
+test("a failed snapshot is logged, and writes continue", async () => {
   const place = new Place();
   rmSync(place.folder, { recursive: true });
   await using records = await place.open();
@@ -106,7 +106,7 @@ test("a snapshot that cannot be made is logged, and writes go on", async () => {
   await insert(records, 2);
 });
 
-test("a snapshot that would leave less space than its database takes is not made", async () => {
+test("no snapshot is made if it would leave less free space than the size of its database", async () => {
   const place = new Place();
   await using records = await place.open(2, 1, 1000);
   await insert(records, 1);
@@ -118,7 +118,7 @@ test("a snapshot that would leave less space than its database takes is not made
   assert.deepEqual(readdirSync(place.folder), []);
 });
 
-test("an unfinished copy that kill -9 has left goes with the next snapshot", async () => {
+test("an incomplete copy left by kill -9 is deleted with the next snapshot", async () => {
   const place = new Place();
   await place.add(1);
   writeFileSync(join(place.folder, "records-20200101T000000Z.db.partial"), "half");
@@ -131,7 +131,7 @@ test("an unfinished copy that kill -9 has left goes with the next snapshot", asy
   ]);
 });
 
-test("kill -9 while a snapshot is made loses no write and leaves nothing behind for long", async () => {
+test("kill -9 during a snapshot loses no write, and its files are deleted later", async () => {
   const place = new Place();
   const program = `
     import { openRecords, recordsDefaults } from ${JSON.stringify(new URL("./records.ts", import.meta.url).href)};
@@ -161,7 +161,7 @@ test("kill -9 while a snapshot is made loses no write and leaves nothing behind 
   assert.equal(readdirSync(place.folder).length, 1);
 });
 
-test("snapshots are bounded in number, the newest stays, and none from a clock that was ahead", () => {
+test("the number of snapshots is limited, the newest is kept, and those dated in the future are deleted", () => {
   const timesMs = fc.uniqueArray(fc.nat(40), { maxLength: 60 });
   fc.assert(
     fc.property(timesMs, fc.integer({ min: 1, max: 10 }), fc.nat(40), (quarters, daysKept, now) => {
@@ -180,7 +180,7 @@ test("snapshots are bounded in number, the newest stays, and none from a clock t
   );
 });
 
-test("a copy has all that was committed while the database is open, and never half a file under its name", async () => {
+test("a copy of an open database has all commits, and its file appears only when complete", async () => {
   const place = new Place();
   await using records = await place.open(0);
   const to = join(place.directory, "copy.db");
@@ -196,7 +196,7 @@ test("a copy has all that was committed while the database is open, and never ha
   );
 });
 
-test("restored records are those of the file, what was there is kept aside, and the next start reports nothing", async () => {
+test("restored records equal the file, the previous ones are kept under another name, and the next start reports no damage", async () => {
   const place = new Place();
   const from = join(place.directory, "copy.db");
   await place.add(1, 2);
@@ -212,7 +212,7 @@ test("restored records are those of the file, what was there is kept aside, and 
   assert.deepEqual(place.lines, []);
 });
 
-test("a copy is whole for a release that has dropped a table which counted its numbers", async () => {
+test("a copy is complete for a release that has dropped a table with AUTOINCREMENT", async () => {
   const place = new Place();
   const dropped = [
     { id: "zero", sql: "CREATE TABLE counted (number INTEGER PRIMARY KEY AUTOINCREMENT) STRICT" },
@@ -225,7 +225,7 @@ test("a copy is whole for a release that has dropped a table which counted its n
   assert.equal(restoreDatabase(`${path}.copy`, examined).at, "restored");
 });
 
-test("a file that holds no records of these migrations is refused, and nothing is changed", async () => {
+test("a file without records of these migrations is rejected, and nothing changes", async () => {
   const place = new Place();
   await place.add(1);
   const other = join(place.directory, "other.db");

@@ -80,7 +80,7 @@ const sums = async (series: InMemoryMetricStore, key = latency, periodMs = minut
 const count = async (records: Records, table: string) =>
   Number((await records.rows(`SELECT COUNT(*) AS count FROM ${table}`))[0]?.["count"]);
 
-test("each minute adds what changed and rewrites nothing; thousands of series are a few rows", async () => {
+test("each minute adds the changed points without rewriting others; thousands of series are a few rows", async () => {
   await using records = await openDatabase("sizes");
   const clock = new UpkeepClock(start);
   const { series, kept } = await open(records, clock);
@@ -99,7 +99,7 @@ test("each minute adds what changed and rewrites nothing; thousands of series ar
   await kept[Symbol.asyncDispose]();
 });
 
-test("what is over is deleted when what it was merged into is written; nothing is lost or counted twice on the way", async () => {
+test("merged points are deleted when their merge is written; none is lost or counted twice meanwhile", async () => {
   await using records = await openDatabase("aging");
   const clock = new UpkeepClock(start);
   const { series, kept } = await open(records, clock);
@@ -122,7 +122,7 @@ test("what is over is deleted when what it was merged into is written; nothing i
   await kept[Symbol.asyncDispose]();
 });
 
-test("a write that fails is logged, and made good with the next", async () => {
+test("a failed write is logged, and its points are written with the next one", async () => {
   await using records = await openDatabase("failing");
   const clock = new UpkeepClock(start);
   let isFull = true;
@@ -151,7 +151,7 @@ test("a write that fails is logged, and made good with the next", async () => {
   await kept[Symbol.asyncDispose]();
 });
 
-test("bytes on disk are bounded: the oldest hours go; an evicted series' row goes with it", async () => {
+test("bytes on disk are limited: the oldest hours are deleted, and an evicted series' row with it", async () => {
   await using records = await openDatabase("bounds");
   const clock = new UpkeepClock(start);
   const { series, kept } = await open(records, clock, { seriesMax: 2, storedBytesMax: 450 });
@@ -182,7 +182,7 @@ test("bytes on disk are bounded: the oldest hours go; an evicted series' row goe
   assert.deepEqual(numbers, [6, 7], "no number is given twice");
 });
 
-test("what was written is there after kill -9 of the process", async () => {
+test("written points are there after kill -9 of the process", async () => {
   const from = (path: string) => JSON.stringify(import.meta.resolve(path));
   const program = `
     import { systemClock, silentLogger as logger } from ${from("@galatea/base")};
@@ -213,7 +213,7 @@ test("what was written is there after kill -9 of the process", async () => {
   ]);
 });
 
-test("a block gives back what was put into it; one that is cut off or of another version is refused", () => {
+test("a block decodes to its points; a truncated one or one of another version is rejected", () => {
   const number = fc.double({ noNaN: true, noDefaultInfinity: true });
   const point = fc.record({
     seriesNumber: fc.integer({ min: 1, max: 2 ** 48 - 1 }),

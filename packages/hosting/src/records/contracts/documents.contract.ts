@@ -53,7 +53,7 @@ export function documentsContract(
   const opened = (options: Partial<DocumentsSubjectOptions> = {}) =>
     open({ deletionsMax: 1000, batchMax: 100, ...options });
 
-  test(`${name}: a document is what was put last, of the version of its write`, async () => {
+  test(`${name}: a document has the content of the last put and the version of its write`, async () => {
     await using subject = await opened();
     const { documents } = subject;
     assert.equal(await documents.get("thing", "a"), null);
@@ -66,7 +66,7 @@ export function documentsContract(
     assert.equal(await documents.version(), second);
   });
 
-  test(`${name}: a write that does not find what one of its changes expects changes nothing`, async () => {
+  test(`${name}: a write changes nothing if the expected version of one of its changes does not match`, async () => {
     await using subject = await opened();
     const { documents } = subject;
     const version = await documents.write([put("a", "1", "absent")]);
@@ -92,7 +92,7 @@ export function documentsContract(
     await documents.write([put("a", "again", "absent"), remove("none", "any")]);
   });
 
-  test(`${name}: of writes at the same time that expect the same version one is made`, async () => {
+  test(`${name}: one of several concurrent writes that expect the same version succeeds`, async () => {
     await using subject = await opened();
     const { documents } = subject;
     const version = await documents.write([put("a", "0", "absent")]);
@@ -102,7 +102,7 @@ export function documentsContract(
     assert.equal((await documents.get("thing", "a"))?.body, `${made + 1}`);
   });
 
-  test(`${name}: a listing goes by key or by an order, both ways, a page at a time`, async () => {
+  test(`${name}: a listing is sorted by key or by an order, ascending or descending, in pages`, async () => {
     await using subject = await opened();
     const { documents } = subject;
     const times = ["3", "1", "2", "1", "2"];
@@ -133,7 +133,7 @@ export function documentsContract(
     assert.deepEqual([first?.value, first?.body, first?.kind], ["1", "1", "thing"]);
   });
 
-  test(`${name}: a listing goes on behind a page of which everything has been deleted or has another place`, async () => {
+  test(`${name}: a listing continues after a page whose documents were all deleted or moved`, async () => {
     await using subject = await opened();
     const { documents } = subject;
     for (const key of ["a", "b", "c", "d"]) await documents.write([put(key, "", "absent", { time: key })]);
@@ -145,7 +145,7 @@ export function documentsContract(
     assert.deepEqual(await keys(documents, { order: "time" }), ["d", "b"], "out of the order it was in");
   });
 
-  test(`${name}: a prefix is one of values, and values ascend by their UTF-8 bytes`, async () => {
+  test(`${name}: a prefix selects values, which are sorted by their UTF-8 bytes`, async () => {
     await using subject = await opened();
     const { documents } = subject;
     const names = ["", "a", "a%", "ab", "a\u{ff5e}", "a\u{1f600}", "b", "_"];
@@ -159,7 +159,7 @@ export function documentsContract(
     assert.deepEqual(await keys(documents, { prefix: "ka" }), ["ka", "ka%", "kab", "ka\u{ff5e}", "ka\u{1f600}"]);
   });
 
-  test(`${name}: a page is never longer than ${documentsListedMax}`, async () => {
+  test(`${name}: a page has at most ${documentsListedMax} documents`, async () => {
     await using subject = await opened();
     const { documents } = subject;
     await documents.write(Array.from({ length: documentsListedMax + 5 }, (_, index) => put(`${index}`, "", "absent")));
@@ -169,7 +169,7 @@ export function documentsContract(
     assert.equal((await documents.list({ ...all, limit: 1_000_000, after: page.next })).documents.length, 5);
   });
 
-  test(`${name}: what was written is there for who opens it next, and versions go on`, async () => {
+  test(`${name}: written documents exist after the next opening, and versions continue`, async () => {
     await using subject = await opened();
     await subject.documents.write([put("a", "1", "absent", { time: "1" }), put("b", "2", "absent")]);
     const last = await subject.documents.write([remove("b", "any")]);
@@ -200,7 +200,7 @@ function changesContract(
   name: string,
   opened: (options?: Partial<DocumentsSubjectOptions>) => Promise<DocumentsSubject>,
 ): void {
-  test(`${name}: what changed since a version is told, then what changes from then on`, async () => {
+  test(`${name}: a reader gets the changes since a version, and then later ones`, async () => {
     await using subject = await opened();
     const { documents } = subject;
     const since = await documents.write([put("a", "1", "absent"), put("b", "1", "absent")]);
@@ -230,7 +230,7 @@ function changesContract(
     await assert.rejects(gone, /left/);
   });
 
-  test(`${name}: a slow reader is told of what is by now, in batches of a bounded size that cut no write in two`, async () => {
+  test(`${name}: a slow reader gets the current documents in limited batches that split no write`, async () => {
     await using subject = await opened({ batchMax: 3 });
     const { documents } = subject;
     for (let round = 0; round < 5; round++) {
@@ -257,7 +257,7 @@ function changesContract(
     );
   });
 
-  test(`${name}: a document that was deleted and put again is there, and what is asked from the last version waits`, async () => {
+  test(`${name}: a document that was deleted and put again exists, and a read from the last version waits`, async () => {
     await using subject = await opened();
     const { documents } = subject;
     await documents.write([put("a", "1", "absent")]);
@@ -273,7 +273,7 @@ function changesContract(
     await assert.rejects(documents.changes(0, left)[Symbol.asyncIterator]().next(), /left before/);
   });
 
-  test(`${name}: deletions are forgotten beyond a bound, and who asks from before is told so`, async () => {
+  test(`${name}: old deletions are dropped over a limit, and a reader from before them gets an error`, async () => {
     await using subject = await opened({ deletionsMax: 4 });
     const { documents } = subject;
     const begun = await documents.write([put("kept", "", "absent")]);

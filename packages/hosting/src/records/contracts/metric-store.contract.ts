@@ -113,7 +113,7 @@ export function metricStoreContract(
     return { clock, metrics: subject.metrics, [Symbol.asyncDispose]: () => subject[Symbol.asyncDispose]() };
   };
 
-  test(`${name}: samples of one minute are one datapoint, whatever the order of dimensions`, async () => {
+  test(`${name}: samples of one minute are one datapoint, for any order of dimensions`, async () => {
     await using at = await opened();
     const recorder = at.metrics.recorder(latency);
     for (const value of [100, 200, 300]) recorder.record(value);
@@ -130,7 +130,7 @@ export function metricStoreContract(
     assert.deepEqual(await statistics(at.metrics, other), []);
   });
 
-  test(`${name}: a query takes the periods from its start on, and the samples from its start to its end`, async () => {
+  test(`${name}: a query aligns periods to its start, and includes samples from its start to its end`, async () => {
     await using at = await opened();
     for (let index = 0; index < 6; index += 1) put(at.metrics, latency, start + index * minute, index);
     const query = { startMs: start + minute, endMs: start + 5 * minute, periodMs: 2 * minute, unit: null };
@@ -144,7 +144,7 @@ export function metricStoreContract(
     );
   });
 
-  test(`${name}: units are series of their own; a metric is listed once`, async () => {
+  test(`${name}: each unit is a separate series; a metric is listed once`, async () => {
     await using at = await opened();
     const none = { ...latency, unit: "None" };
     put(at.metrics, latency, start, 1);
@@ -156,7 +156,7 @@ export function metricStoreContract(
     assert.deepEqual(await listed(at.metrics), ["AWS/SageMaker ModelLatency"]);
   });
 
-  test(`${name}: percentiles are within 1.5 %, and unknown where only statistics were put`, async () => {
+  test(`${name}: percentiles are within 1.5 %, and missing where only statistics were put`, async () => {
     await using at = await opened();
     const recorder = at.metrics.recorder(latency);
     for (let value = 1; value <= 1000; value += 1) recorder.record(value);
@@ -169,7 +169,7 @@ export function metricStoreContract(
     assert.deepEqual(await statistics(at.metrics, latency), [[0, 1002, 500_503, 1, 1000]]);
   });
 
-  test(`${name}: points are of ten seconds where a series, or a caller that reads them, asks for it`, async () => {
+  test(`${name}: points have a period of ten seconds if the series or the query requests it`, async () => {
     await using at = await opened();
     const fine = at.metrics.recorder(named("fine"), 10_000);
     const coarse = at.metrics.recorder(named("coarse"));
@@ -192,7 +192,7 @@ export function metricStoreContract(
     assert.deepEqual(counts, [7, 6, 6, 6]);
   });
 
-  test(`${name}: recorders that record nothing make no metric`, async () => {
+  test(`${name}: a recorder without samples creates no metric`, async () => {
     await using at = await opened({ seriesMax: 3 });
     at.metrics.recorder(latency).record(1);
     const idle = Array.from({ length: 10 }, (_, index) => at.metrics.recorder(named(`m${index}`)));
@@ -219,7 +219,7 @@ export function metricStoreContract(
     assert.deepEqual(await listed(at.metrics, dimension("TargetModel", null)), []);
   });
 
-  test(`${name}: a listing comes in bounded batches; what is there from its beginning to its end is in it once`, async () => {
+  test(`${name}: a listing has limited batches; a metric that exists throughout is listed once`, async () => {
     await using at = await opened({ seriesMax: 3000 });
     for (let index = 0; index < 2500; index += 1) put(at.metrics, named(`m${index}`), start);
     const found: string[] = [];
@@ -235,7 +235,7 @@ export function metricStoreContract(
     assert.equal(new Set(found).size, found.length);
   });
 
-  test(`${name}: points are merged as they grow old, and go at last; too old a sample is ignored`, async () => {
+  test(`${name}: old points are merged and finally deleted; samples that are too old are ignored`, async () => {
     await using at = await opened();
     const fine = { timestampMs: start, resolutionMs: 10_000 } as const;
     for (let index = 0; index < 60; index += 1)
@@ -266,7 +266,7 @@ export function metricStoreContract(
     assert.deepEqual(await listed(at.metrics, { metricName: "ModelLatency" }), []);
   });
 
-  test(`${name}: series are bounded: those recorded to longest ago go, and a recorder of one begins it anew`, async () => {
+  test(`${name}: the number of series is limited: the least recently recorded are evicted, and their recorders start new ones`, async () => {
     await using at = await opened({ seriesMax: 3 });
     const recorder = at.metrics.recorder(latency);
     recorder.record(1);
@@ -282,7 +282,7 @@ export function metricStoreContract(
     assert.deepEqual(await statistics(at.metrics, latency), [[0, 1, 2, 2, 2]]);
   });
 
-  test(`${name}: a caller that makes many series pushes out others of anybody's, and none of the platform's`, async () => {
+  test(`${name}: a client that creates many series evicts other clients' series, and none of the platform's`, async () => {
     await using at = await opened({
       seriesMax: 200,
       isWritableByClients: (namespace) => namespace !== latency.namespace,
@@ -297,7 +297,7 @@ export function metricStoreContract(
     assert.ok(names.length <= 200 && names.some((each) => each.endsWith(" flood1999")));
   });
 
-  test(`${name}: sums are exact, and the order in which samples are put does not matter`, async () => {
+  test(`${name}: sums are exact for any order of samples`, async () => {
     await using at = await opened();
     at.clock.ms = start + 3 * minute;
     let run = 0;
@@ -335,7 +335,7 @@ export function durableMetricsContract(
   };
   const endOfMinute = (index: number) => start + (index + 1) * minute + afterMinuteMs;
 
-  test(`${name}: after a stop all is there, the open minute too, and goes on where it was`, async () => {
+  test(`${name}: after a stop all points are stored, including the current minute, which continues`, async () => {
     await using at = await opened();
     const recorder = at.subject.metrics.recorder(latency);
     for (let value = 1; value <= 100; value += 1) recorder.record(value);
@@ -356,7 +356,7 @@ export function durableMetricsContract(
     assert.deepEqual(await listed(third), ["AWS/SageMaker ModelLatency"]);
   });
 
-  test(`${name}: after a kill the minutes that were over are there, and the open one is not`, async () => {
+  test(`${name}: after a kill all complete minutes are stored, and the current one is lost`, async () => {
     await using at = await opened();
     const recorder = at.subject.metrics.recorder(latency);
     recorder.record(1);
@@ -366,7 +366,7 @@ export function durableMetricsContract(
     assert.deepEqual(await statistics(again, latency), [[0, 1, 1, 1, 1]]);
   });
 
-  test(`${name}: what the disk does not take is read all the same, and written when it takes it again`, async () => {
+  test(`${name}: points that the disk rejects can be read, and are written once it accepts them`, async () => {
     let isFull = true;
     await using at = await opened({ mayWrite: () => !isFull });
     put(at.subject.metrics, latency, start, 1);
@@ -383,7 +383,7 @@ export function durableMetricsContract(
     assert.deepEqual(await statistics(again, latency), both);
   });
 
-  test(`${name}: what has grown old is merged on disk too, once`, async () => {
+  test(`${name}: old points are merged on disk too, once`, async () => {
     await using at = await opened();
     for (let index = 0; index < 5; index += 1) {
       put(at.subject.metrics, latency, at.clock.ms, index);
@@ -397,7 +397,7 @@ export function durableMetricsContract(
     assert.deepEqual(await listed(await at.subject.kill()), []);
   });
 
-  test(`${name}: a metric that was pushed out and begins anew has none of its former samples after a kill`, async () => {
+  test(`${name}: an evicted metric that starts anew has none of its earlier samples after a kill`, async () => {
     await using at = await opened({ seriesMax: 1 });
     const minutes = [latency, named("other"), latency];
     for (const [index, key] of minutes.entries()) {
@@ -409,7 +409,7 @@ export function durableMetricsContract(
     assert.deepEqual(await statistics(again, latency), [[2 * minute, 1, 2, 2, 2]]);
   });
 
-  test(`${name}: a kill between two batches loses at most what was not written; what is there is exact`, async () => {
+  test(`${name}: a kill between two batches loses at most unwritten points; stored points are exact`, async () => {
     await fc.assert(
       fc.asyncProperty(samples, fc.nat({ max: 15 }), async (all, writesMax) => {
         let writeCount = 0;

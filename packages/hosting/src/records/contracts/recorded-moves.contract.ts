@@ -50,7 +50,7 @@ export interface RecordedMachine<World extends AsyncDisposable, Outside, Found, 
 export function recordedTransitionsContract<World extends AsyncDisposable, Outside, Found, Move extends string>(
   machine: RecordedMachine<World, Outside, Found, Move>,
 ): void {
-  test(`${machine.name}: each move has a row in the table of deaths`, () => {
+  test(`${machine.name}: each transition has a row in the table of kills`, () => {
     const rows = new Set(machine.rows.map(({ what }) => what));
     for (const [move, names] of Object.entries<readonly string[]>(machine.moves)) {
       assert.ok(names.length > 0, move);
@@ -59,7 +59,7 @@ export function recordedTransitionsContract<World extends AsyncDisposable, Outsi
     assert.deepEqual([...rows], [], "rows that make no move");
   });
   for (const row of machine.rows) {
-    test(`${machine.name}: ${row.what}; killed after any write of that, the platform comes to the right end`, async () => {
+    test(`${machine.name}: ${row.what}; killed after any of its writes, the platform reaches the right state`, async () => {
       const { lives, acknowledgedCount } = await firstLife(machine, row);
       assert.ok(lives.length >= row.writesMin, `${lives.length} writes`);
       const left = [...lives.entries()];

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { parseDatabaseUrl } from "./database-address.ts";
 
-test("a database URL gives host, port, database, user and password, and is shown without the password", () => {
+test("a database URL is parsed to host, port, database, user and password, and printed without the password", () => {
   const { config, shown } = parseDatabaseUrl("postgres://me:p%40ss@db.example:6543/records?sslmode=disable");
   assert.deepEqual(config, {
     host: "db.example",
@@ -30,7 +30,7 @@ test("sslmode decides what of the server's certificate is verified; plain text h
   assert.equal(parseDatabaseUrl("postgres:///records?host=/run/postgresql").config.ssl, false);
 });
 
-test("a URL that is not understood is rejected without its password", () => {
+test("an invalid URL is rejected with a text that does not contain its password", () => {
   for (const [url, message] of [
     ["postgres://me:secret@db.example", "needs a host and a database"],
     ["postgres://me:secret@db.example/records?sslmode=prefer", "sslmode 'prefer' of a database URL is not one of"],
