@@ -1,6 +1,6 @@
-import { spawn } from "node:child_process";
+import { execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
-import { existsSync, mkdtempSync, rmSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { mkdir } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { delimiter, join } from "node:path";
@@ -24,6 +24,9 @@ export interface DockerEngine extends AsyncDisposable {
   docker(...args: readonly string[]): Promise<string>;
   /** Builds the image of a folder below `images`, and returns its name. */
   build(folder: string): Promise<string>;
+  /** SIGKILL to the engine; its containers continue until it is started again. */
+  kill(): Promise<void>;
+  start(): Promise<void>;
 }
 
 /** Starts an engine in a temporary folder. Needs root: containers need networks, mounts and control groups. */
@@ -36,21 +39,39 @@ export async function startDocker(): Promise<DockerEngine> {
   // Without a default bridge and without forwarding, it changes nothing for other networks of this machine.
   const args = [...paths, `--host=${address}`, "--bridge=none", "--ip-forward=false", "--log-level=warn"];
   // SIGTERM after the end of this process, also by kill -9: the engine then ends its containers.
-  const engine = spawn("setpriv", ["--pdeathsig", "TERM", "dockerd", ...args], { stdio: ["ignore", "ignore", "pipe"] });
-  const printed = text(engine.stderr);
-  const ended = once(engine, "exit");
+  const launch = () => {
+    const child = spawn("setpriv", ["--pdeathsig", "TERM", "dockerd", ...args], {
+      stdio: ["ignore", "ignore", "pipe"],
+    });
+    return { child, printed: text(child.stderr), ended: once(child, "exit") };
+  };
+  let engine = launch();
   const docker = (...words: readonly string[]) => runDocker(address, words);
+  const end = async (signal: NodeJS.Signals) => {
+    engine.child.kill(signal);
+    await engine.ended;
+  };
   const stop = async () => {
-    engine.kill("SIGTERM");
-    await ended;
+    await end("SIGTERM");
+    // An engine that was killed leaves mounts of its containers.
+    const mounts = readFileSync("/proc/self/mounts", "utf8").split("\n");
+    const left = mounts.map((line) => line.split(" ")[1] ?? "").filter((path) => path.startsWith(`${folder}/`));
+    for (const path of left.toReversed()) execFileSync("umount", [path]);
     rmSync(folder, { recursive: true, force: true });
   };
-  try {
-    while (!existsSync(join(folder, "docker.sock"))) {
-      if (engine.exitCode !== null) throw new Error(`dockerd ended: ${await printed}`);
+  const ready = async () => {
+    for (;;) {
+      const isUp = await docker("version").then(
+        () => true,
+        () => false,
+      );
+      if (isUp) return;
+      if (engine.child.exitCode !== null) throw new Error(`dockerd ended: ${await engine.printed}`);
       await delay(20);
     }
-    await docker("version");
+  };
+  try {
+    await ready();
     await docker("import", base, baseImage);
   } catch (error) {
     await stop();
@@ -63,6 +84,16 @@ export async function startDocker(): Promise<DockerEngine> {
       const image = `galatea-tests-${name}:1`;
       await docker("build", "--network=none", "--tag", image, join(import.meta.dirname, "images", name));
       return image;
+    },
+    async kill() {
+      const containerd = readFileSync(join(folder, "exec-root", "containerd", "containerd.pid"), "utf8").trim();
+      await end("SIGKILL");
+      // The kernel ends the engine's containerd with it; a new engine would wait for one that is about to end.
+      while (existsSync(`/proc/${containerd}`)) await delay(20);
+    },
+    start: async () => {
+      engine = launch();
+      await ready();
     },
     [Symbol.asyncDispose]: stop,
   };

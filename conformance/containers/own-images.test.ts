@@ -167,6 +167,24 @@ test("galatea image load puts an archive of docker save into the engine's store;
   }
 });
 
+test("while the engine is away its containers answer; when it is back, a container that it ended is started again", async () => {
+  await using platform = await openPlatform();
+  await create(platform, "away", { Image: image });
+  await endpointIs(platform, "away", "InService");
+  const say = () => probe(platform, { endpoint: "away" }, "say", "x");
+  const containers = await runningContainers();
+  await engine.kill();
+  assert.equal(await say(), "x");
+  await engine.start();
+  // Without `live-restore`, Docker ends the containers of an engine that was killed.
+  await until("another container runs", async () => {
+    const now = await runningContainers();
+    return now.length === 1 && now[0] !== containers[0];
+  });
+  await until("it answers again", async () => (await say().catch(() => null)) === "x");
+  assert.equal(platform.log().match(/the end of a container cannot be awaited/g)?.length, 1);
+});
+
 test("galatea up does not start where no engine responds", async () => {
   const absent = { flags: ["--container-engine=unix:///nowhere/docker.sock"] };
   await assert.rejects(

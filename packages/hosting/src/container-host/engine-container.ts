@@ -98,6 +98,7 @@ export class EngineContainer implements HostedContainer {
   /** Resolves when the container has ended and its messages are read, or when the signal aborts. */
   async #readLog(signal: AbortSignal): Promise<void> {
     const { client, log, clock, logger } = this.#options;
+    let isWarned = false;
     while (!signal.aborted) {
       try {
         await log.follow(signal);
@@ -109,7 +110,9 @@ export class EngineContainer implements HostedContainer {
         if (!State.Running) return;
       } catch (error) {
         if (signal.aborted || isAbsent(error)) return;
-        logger.warning("the log of a container cannot be read", { container: this.id, error: String(error) });
+        if (!isWarned)
+          logger.warning("the log of a container cannot be read", { container: this.id, error: String(error) });
+        isWarned = true;
       }
       await delay(clock, againMs, signal).catch(() => {});
     }
@@ -118,6 +121,7 @@ export class EngineContainer implements HostedContainer {
   /** Resolves when the container has ended; with null if it was removed by another program. Rejects when the signal aborts. */
   async #exited(signal: AbortSignal): Promise<EngineState | null> {
     const { client, clock, logger } = this.#options;
+    let isWarned = false;
     for (;;) {
       try {
         await client.call({ method: "POST", path: `${this.#path}/wait`, signal, answerMsMax: null });
@@ -130,7 +134,9 @@ export class EngineContainer implements HostedContainer {
       } catch (error) {
         signal.throwIfAborted();
         if (isAbsent(error)) return null;
-        logger.warning("the end of a container cannot be awaited", { container: this.id, error: String(error) });
+        const text = "the end of a container cannot be awaited";
+        if (!isWarned) logger.warning(text, { container: this.id, error: String(error) });
+        isWarned = true;
       }
       await delay(clock, againMs, signal);
     }
