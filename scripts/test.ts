@@ -14,10 +14,13 @@ import { runSteps, type Step } from "./steps.ts";
 import { filesOf, suites, type Suite } from "./suites.ts";
 
 /**
- * `npm test` runs the checks and the suites that `suites.ts` lists for it; `--rest` (`npm run test:rest`) runs the other suites, and `--all`
- * (`npm run test:all`) everything that needs no GPU. Each makes the environments that its suites need below the cache directory, once.
+ * `npm test` runs the checks and the suites that `suites.ts` lists for it; `--rest` (`npm run test:rest`) and `--system` (`npm run test:system`)
+ * run their suites, and `--all` (`npm run test:all`) everything that needs no GPU. Each makes the environments that its suites need below the
+ * cache directory, once.
  */
-const { values } = parseArgs({ options: { all: { type: "boolean" }, rest: { type: "boolean" } } });
+const { values } = parseArgs({
+  options: { all: { type: "boolean" }, rest: { type: "boolean" }, system: { type: "boolean" } },
+});
 
 /** The most that one test of a suite may take, in milliseconds: some train models or set frameworks up. A hung test fails then. */
 const suiteHangMs = 1_800_000;
@@ -25,9 +28,11 @@ const suiteHangMs = 1_800_000;
 /** The environments of the suites of `npm test`: half a gigabyte on disk. */
 const testEnvironments: readonly EnvironmentName[] = ["ruff", "clients"];
 
-const isWhole = values.all === true || values.rest === true;
+const isAll = values.all === true;
+const only: Suite["run"] = values.rest === true ? "rest" : values.system === true ? "system" : "test";
+const isWhole = isAll || only === "rest";
 const cache = cacheDirectory(process.env);
-const chosen = suites.filter(({ run }) => values.all === true || run === (values.rest === true ? "rest" : "test"));
+const chosen = suites.filter(({ run }) => isAll || run === only);
 
 const suiteStep = (name: string, of: readonly Suite[], atOnce: number): readonly Step[] => {
   const command = ["node", "--test", `--test-timeout=${suiteHangMs}`, `--test-concurrency=${atOnce}`];
@@ -44,7 +49,7 @@ process.exitCode = await runSteps([
     run: () => ensurePackages(cache, name),
   })),
   ...(isWhole ? frameworkNames : []).map((name) => ({ name: `framework '${name}'`, run: () => ensureFramework(name) })),
-  ...(values.rest === true ? [] : checkSteps),
+  ...(isAll || only === "test" ? checkSteps : []),
   ...(isWhole ? [{ name: "documentation site", command: ["npm", "run", "--silent", "docs"] }] : []),
   ...suiteStep(
     "suites, two at a time: recorded responses, real clients, faults, examples",
