@@ -151,6 +151,11 @@ export const suites: readonly Suite[] = [
   },
   {
     run: "rest",
+    files: faults("agents"),
+    why: "Instances on two agents; kill -9 of an agent and of the platform; certificates that are not accepted. A minute.",
+  },
+  {
+    run: "rest",
     files: faults("hung-shadow", "stops", "tenants"),
     alone: true,
     why: "A hung shadow delays a deletion by seconds at most; stops at any moment of a start; a tenant takes all memory.",

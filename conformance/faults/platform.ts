@@ -209,6 +209,9 @@ export interface EndpointPlan {
   readonly name: string;
   readonly modelDataUrl?: string;
   readonly environment?: Readonly<Record<string, string>>;
+  readonly instanceCount?: number;
+  /** Where an asynchronous endpoint writes its outputs. */
+  readonly asyncOutput?: string;
 }
 
 /** CreateModel, CreateEndpointConfig, CreateEndpoint: a multi-model endpoint over `prefix` unless the plan names an archive. */
@@ -217,7 +220,7 @@ export async function createEndpoint(
   plan: EndpointPlan,
 ): Promise<void> {
   const { sagemaker } = platform;
-  const { name, environment = {} } = plan;
+  const { name, environment = {}, instanceCount = 1, asyncOutput } = plan;
   const multiModel = plan.modelDataUrl === undefined;
   await sagemaker.send(
     new CreateModelCommand({
@@ -235,8 +238,9 @@ export async function createEndpoint(
     new CreateEndpointConfigCommand({
       EndpointConfigName: name,
       ProductionVariants: [
-        { VariantName: "all", ModelName: name, InstanceType: "ml.m5.large", InitialInstanceCount: 1 },
+        { VariantName: "all", ModelName: name, InstanceType: "ml.m5.large", InitialInstanceCount: instanceCount },
       ],
+      ...(asyncOutput === undefined ? {} : { AsyncInferenceConfig: { OutputConfig: { S3OutputPath: asyncOutput } } }),
     }),
   );
   await sagemaker.send(new CreateEndpointCommand({ EndpointName: name, EndpointConfigName: name }));

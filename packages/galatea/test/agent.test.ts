@@ -126,11 +126,19 @@ test("an agent serves a platform that has a certificate of its authority, and an
 
 test("a client without a certificate of the authority is refused, and the agent logs it", async () => {
   await using agent = await openAgent();
-  for (const certificate of [null, certificateOf("platform.galatea")]) {
+  const refused = [
+    [null, "UNABLE_TO_GET_ISSUER_CERT"],
+    [certificateOf("platform.galatea"), "DEPTH_ZERO_SELF_SIGNED_CERT"],
+  ] as const;
+  for (const [certificate, reason] of refused) {
     await using client = connect(agent, certificate);
-    await assert.rejects(client.state(), /the connection to the instance agent is lost/);
+    const text = `The agent does not accept the certificate of this client (${reason}): an authority of the agent's --tls-ca has to sign it`;
+    await assert.rejects(client.state(), { name: "AgentProtocolError", message: text });
+    await assert.rejects(client.instance(specOf(), () => {}).put("delete"), { message: text });
   }
-  await eventually(() => (agent.printed.match(/a connection to the agent is refused/g) ?? []).length >= 2);
+  await using client = connect(agent);
+  assert.deepEqual((await client.state()).instances, []);
+  await eventually(() => /a client's certificate is not accepted/.test(agent.printed));
 });
 
 test("SIGTERM: the readiness probe fails at once, requests in flight end first, and then the instances", async () => {

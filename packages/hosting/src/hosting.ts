@@ -5,7 +5,14 @@ import { openComponents } from "./operations/index.ts";
 import type { Documents } from "./records/index.ts";
 import { asyncLimits, type AsyncLimits, type ResultOutbox } from "./async-inference/index.ts";
 import { AsyncInferences } from "./operations/index.ts";
-import { LocalInstanceAgent, type InstanceHost, type InstanceOpener } from "./instance-agent/index.ts";
+import {
+  AgentAdoption,
+  LocalInstanceAgent,
+  type InstanceAgent,
+  type InstanceHost,
+  type InstanceOpener,
+  type RemoteAgent,
+} from "./instance-agent/index.ts";
 import { HostingCatalog } from "./operations/index.ts";
 import { nameKey } from "./definitions/index.ts";
 import { EndpointActions, Reconciler, StateLog, TransformActions, type ReadAlarmState } from "./reconcilers/index.ts";
@@ -38,12 +45,14 @@ import { newInstanceId } from "./operations/index.ts";
 
 export interface HostingOptions {
   readonly documents: Documents;
-  readonly fleet: Omit<FleetOptions, "nodes" | "agentOf" | "host"> & {
+  readonly fleet: Omit<FleetOptions, "nodes" | "agentOf" | "host" | "replacesLost"> & {
     /** A `ModelHost` runs instances for agents in this process. An `InstanceHost` has agents elsewhere. */
     readonly host: ModelHost | InstanceHost;
   };
   /** Nodes on which instances run; at least one. */
   readonly nodes: readonly NodeDescription[];
+  /** Agents on other machines by node; either all nodes have one, or none. Hosting disposes of them. */
+  readonly remoteAgents?: ReadonlyMap<NodeId, RemoteAgent>;
   readonly limits: HostingLimits;
   /** Returns a random number in [0, 1). Requests are distributed over instances with it. */
   readonly random: () => number;
@@ -80,15 +89,15 @@ export class Hosting implements AsyncDisposable {
   readonly #stateLog: StateLog;
   readonly #memories: ModelMemoryEstimates;
   readonly #credentials: InstanceCredentials;
-  /** The agents in this process. */
-  readonly #agents: ReadonlyMap<NodeId, LocalInstanceAgent>;
+  readonly #agents: ReadonlyMap<NodeId, InstanceAgent>;
 
   private constructor(options: HostingOptions, store: HostingStore) {
     const { limits, random, alarmState } = options;
     const reservations = new Reservations({ store, nodes: options.nodes, limits });
     const { nodes } = reservations;
     this.#agents = openAgents(options, nodes);
-    const fleet: FleetOptions = { ...options.fleet, nodes, agentOf: (id) => agentOn(this.#agents, options.fleet, id) };
+    const fleet = fleetOptions(options, nodes, this.#agents);
+    this.#host = fleet.host;
     this.#store = store;
     this.#credentials = fleet.credentials;
     this.watch = new EndpointWatch(store, fleet.clock);
@@ -137,8 +146,6 @@ export class Hosting implements AsyncDisposable {
       resize: (name, size, owner) => this.endpoints.resize(name, [size], owner),
     });
     this.components = components;
-    const { host, requestMemory } = fleet;
-    this.#host = host;
     this.endpoints = new Endpoints({
       ...records,
       reconciler: this.#reconciler,
@@ -149,7 +156,7 @@ export class Hosting implements AsyncDisposable {
       alarmState,
       logger,
     });
-    const jobs = { memory: new JobMemory(requestMemory), loopQueue: new EventLoopQueue() };
+    const jobs = { memory: new JobMemory(fleet.requestMemory), loopQueue: new EventLoopQueue() };
     const jobReconciler = new Reconciler(new TransformActions({ store, fleet, newInstanceId, ...jobs }), reconciling);
     this.transforms = new Transforms({ ...records, reconciler: jobReconciler, fleet, watch: this.watch });
   }
@@ -252,8 +259,23 @@ export class Hosting implements AsyncDisposable {
   }
 }
 
-/** Opens an agent in this process for each node, unless the agents are elsewhere. */
-function openAgents({ fleet, nodes: described }: HostingOptions, nodes: Nodes): Map<NodeId, LocalInstanceAgent> {
+function fleetOptions(
+  { fleet, remoteAgents }: HostingOptions,
+  nodes: Nodes,
+  agents: ReadonlyMap<NodeId, InstanceAgent>,
+): FleetOptions {
+  const host = remoteAgents === undefined ? fleet.host : new AgentAdoption(remoteAgents, fleet.host);
+  const agentOf = (id: NodeId) => agentOn(agents, fleet, id);
+  return { ...fleet, host, nodes, agentOf, replacesLost: remoteAgents !== undefined };
+}
+
+/** Returns the agents of all nodes: those on other machines, or agents in this process; none where the host has them. */
+function openAgents(options: HostingOptions, nodes: Nodes): ReadonlyMap<NodeId, InstanceAgent> {
+  const { fleet, nodes: described, remoteAgents } = options;
+  if (remoteAgents !== undefined) {
+    for (const [id, agent] of remoteAgents) agent.observeNode((node) => nodes.setCapacity(id, node?.capacity ?? null));
+    return remoteAgents;
+  }
   const { host } = fleet;
   if ("instance" in host) return new Map();
   return new Map(
@@ -265,7 +287,7 @@ function openAgents({ fleet, nodes: described }: HostingOptions, nodes: Nodes): 
 }
 
 function agentOn(
-  agents: ReadonlyMap<NodeId, LocalInstanceAgent>,
+  agents: ReadonlyMap<NodeId, InstanceAgent>,
   { host }: HostingOptions["fleet"],
   id: NodeId,
 ): InstanceOpener {

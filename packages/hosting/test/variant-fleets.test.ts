@@ -8,7 +8,8 @@ import { nodeWith } from "../src/nodes/node-fixture.ts";
 import { silentLogger } from "@galatea/base";
 import { Nodes, noResources } from "../src/nodes/index.ts";
 import type { ProductionVariant } from "../src/definitions/index.ts";
-import type { FleetIdentity, FleetDependencies } from "../src/endpoints/fleet.ts";
+import type { FleetIdentity } from "../src/endpoints/fleet-identity.ts";
+import type { FleetDependencies } from "../src/endpoints/fleet.ts";
 import { Fleet } from "../src/endpoints/fleet.ts";
 import { LocalInstanceAgent } from "../src/instance-agent/index.ts";
 import { derivePlacementKey } from "../src/endpoints/model-rank.ts";
@@ -101,7 +102,7 @@ async function openKind({ variant, open }: Kind) {
   const nodes = new Nodes({ nodes: [node], ...unrecorded });
   const agent = opening.use(new LocalInstanceAgent({ ...fleet, node, memory: nodes.memoryOf(node.id) }));
   const parts: FleetDependencies = {
-    fleet: { ...fleet, nodes, agentOf: () => agent },
+    fleet: { ...fleet, nodes, agentOf: () => agent, replacesLost: false },
     random: () => 0,
     newId: () => `i${(idCount += 1)}`,
     claim: held,

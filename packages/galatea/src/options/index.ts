@@ -34,4 +34,4 @@ export {
 } from "./platform-flags.ts";
 export { serveFlags, type ServedContainerKind } from "./serve-flags.ts";
 export { serveOptions, type ServedContainer, type ServeOptions } from "./serve-options.ts";
-export { upFlags, upOptions, type UpOptions } from "./up-flags.ts";
+export { upFlags, upOptions, type AgentReference, type UpOptions } from "./up-flags.ts";

@@ -121,6 +121,26 @@ export const upFlags = {
       "bytes of objects that the code of one endpoint may keep in the object store; further writes get 507. " +
       "Not with --objects: set a quota in the S3 service",
   }),
+  agent: parsedListFlag(
+    {
+      unit: "name=url",
+      about:
+        "an instance agent (`galatea agent`) and its name, such as gpu-1=https://gpu-1.example:8780; may be repeated. Instances then run " +
+        "on agents only, and not on this machine",
+    },
+    parsedAgents,
+  ),
+  "agent-tls-cert": textFlag({ about: "PEM file of the certificate that the platform shows to agents" }),
+  "agent-tls-key": textFlag({ about: "PEM file of that certificate's key" }),
+  "agent-tls-ca": textFlag({ about: "PEM file of the authorities of the agents' certificates" }),
+  "platform-url": parsedFlag(
+    {
+      unit: "url",
+      about:
+        "where model code on agents reaches this platform, such as http://platform.example:8770 (default: from --host and --port)",
+    },
+    parsedPlatformUrl,
+  ),
   "invokable-endpoint": listFlag({
     about:
       "an endpoint that the code of every model may invoke, or * for all; a model's own is named by " +
@@ -165,11 +185,44 @@ export function upOptions(parsed: Parsed<UpFlagOptions>): UpOptions {
   if (options.containerNetwork !== null && options.containerEngine === null) {
     throw new UsageError("--container-network needs --container-engine");
   }
+  for (const name of ["agentTlsCert", "agentTlsKey", "agentTlsCa"] as const) {
+    if (options.agent.length > 0 && options[name] === null)
+      throw new UsageError("--agent needs --agent-tls-cert, --agent-tls-key and --agent-tls-ca");
+  }
   return {
     ...options,
     open: options.open || options.insecure,
     workerArguments: [...pythonArguments(options), ...workerArguments(parsed)],
   };
+}
+
+/** An agent of `--agent`. */
+export interface AgentReference {
+  readonly name: string;
+  readonly host: string;
+  readonly port: number;
+}
+
+function parsedAgents(texts: readonly string[]): readonly AgentReference[] {
+  const agents = texts.map((text) => {
+    const [, name = "", address = ""] = /^([a-z0-9](?:[a-z0-9.-]*[a-z0-9])?)=(https:\/\/.+)$/.exec(text) ?? [];
+    const url = URL.canParse(address) ? new URL(address) : null;
+    if (url === null || url.pathname !== "/" || `${url.search}${url.hash}${url.username}${url.password}` !== "") {
+      throw new UsageError(
+        `invalid value for --agent: '${text}' is not like NAME=https://host:8780, with lower-case letters, digits, dots and dashes in NAME`,
+      );
+    }
+    return { name, host: url.hostname.replace(/^\[(.*)\]$/, "$1"), port: Number(url.port || 443) };
+  });
+  const twice = agents.find(({ name }, index) => agents.findIndex((each) => each.name === name) !== index);
+  if (twice !== undefined) throw new UsageError(`invalid value for --agent: the name '${twice.name}' is given twice`);
+  return agents;
+}
+
+function parsedPlatformUrl(text: string, flag: string): string {
+  const url = URL.canParse(text) ? new URL(text) : null;
+  if (url !== null && /^https?:$/.test(url.protocol) && url.origin === text.replace(/\/$/, "")) return url.origin;
+  throw new UsageError(`invalid value for --${flag}: '${text}' is not like http://platform.example:8770`);
 }
 
 function parsedAccount(text: string): string {

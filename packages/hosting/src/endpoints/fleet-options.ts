@@ -25,6 +25,8 @@ export interface FleetOptions {
   readonly requestMemory: ByteBudget;
   /** The nodes on which the host runs instances. */
   readonly nodes: Nodes;
+  /** True where a lost instance is replaced on another node; elsewhere its host brings it back. */
+  readonly replacesLost: boolean;
   /** Returns the agent that runs a node's instances. */
   readonly agentOf: (node: NodeId) => InstanceOpener;
   readonly instanceLimits: InstanceLimits;

@@ -1,24 +1,19 @@
 import { AwsError, ChangeNotifier, TaskGroup, assert, delay, openDeadline, rejectOnAbort } from "@galatea/base";
 import { variantBudget, type InstanceBudget, type ModelRecord, type VariantPlan } from "../definitions/index.ts";
-import {
-  instanceTypeBudget,
-  type InstancePlacer,
-  type InstanceRequest,
-  type NodeId,
-  type NodeReservation,
-} from "../nodes/index.ts";
+import { instanceTypeBudget, type InstancePlacer, type InstanceRequest, type NodeReservation } from "../nodes/index.ts";
 import type { AdoptableInstance, MissingIsolation } from "../instances/index.ts";
 import {
   checkTargets,
   ContainerConnectionLost,
   RequestNotSent,
-  type InvocationSource,
   type InvocationReply,
   type InvocationRequest,
 } from "../invocations/index.ts";
 import { VariantMetrics, type ContainerUsageMetric } from "../series/index.ts";
 import type { Footprint } from "./endpoint-record.ts";
 import { VariantInstance } from "./variant-instance.ts";
+import { invocationSource, type FleetIdentity } from "./fleet-identity.ts";
+import { replaceWhenLost } from "./lost-instances.ts";
 import type { FleetOptions } from "./fleet-options.ts";
 import { ConcurrencySampler } from "./concurrency-sampler.ts";
 import { InstanceSampler } from "./instance-sampler.ts";
@@ -32,32 +27,10 @@ import {
 } from "./planned-containers.ts";
 import { SessionTable, sessionsMax, type SessionReply } from "./session-table.ts";
 import { ModelRouter } from "./model-router.ts";
-import type { PlacementKey } from "./model-rank.ts";
-import { chooseRandom, chooseLeastBusy } from "./routing.ts";
+import { chooseRandom, chooseLeastBusy, preferred } from "./routing.ts";
 import type { OnDemandModels, FleetSize, VariantFleet } from "./variant-fleet.ts";
 
 const sampleIntervalMs = 20_000;
-
-export interface FleetIdentity {
-  readonly endpointName: string;
-  readonly configName: string;
-  /** Key that is unique among the fleets of the endpoint. The platform finds the fleet's instances by it after a restart. */
-  readonly fleetKey: string;
-  readonly region: string;
-  readonly accountId: string;
-  /** Secret key of the hash that places models on instances. */
-  readonly placementKey: PlacementKey;
-  /** Present for the copies of an inference component: the resources of each copy. */
-  readonly component?: ComponentFleetIdentity;
-}
-
-export interface ComponentFleetIdentity {
-  readonly name: string;
-  readonly budget: InstanceBudget;
-  readonly claimBytes: number;
-  /** The node of the shared instances; null if the copies may run on any node. */
-  readonly node: NodeId | null;
-}
 
 /** The dependencies of an endpoint's fleets. */
 export interface FleetDependencies {
@@ -246,17 +219,25 @@ export class Fleet implements VariantFleet {
   async growTo(instanceCount: number, signal: AbortSignal): Promise<number> {
     const presentCount = this.#members.length;
     const missingCount = Math.max(0, instanceCount - presentCount);
-    const added: VariantInstance[] = [];
-    const start = async (_: unknown, index: number) => {
+    const start = async (_: unknown, index: number): Promise<VariantInstance> => {
       const ordinal = presentCount + index;
-      const claimed = this.#claim(ordinal);
-      const placed = claimed?.placed ?? (await this.#placed(signal));
-      const member = this.#openMember(ordinal, claimed?.kept ?? null, placed);
-      added.push(member);
-      await member.start(signal);
+      const attemptsMax = this.#options.nodes.all.length;
+      for (let [claimed, attempt] = [this.#claim(ordinal), 1]; ; [claimed, attempt] = [null, attempt + 1]) {
+        const placed = claimed?.placed ?? (await this.#placed(signal));
+        const member = this.#openMember(ordinal, claimed?.kept ?? null, placed);
+        try {
+          await member.start(signal);
+          return member;
+        } catch (error) {
+          // The node of an agent that does not respond has no capacity any more: another one is found, or none.
+          if (!(error instanceof ContainerConnectionLost) || attempt >= attemptsMax) throw error;
+        }
+      }
     };
     const started = await Promise.allSettled(Array.from({ length: missingCount }, start));
     const failed = started.find((outcome) => outcome.status === "rejected");
+    // In the order of their ordinals, whichever started first.
+    const added = started.flatMap((outcome) => (outcome.status === "fulfilled" ? [outcome.value] : []));
     if (failed === undefined) {
       this.#add(added);
       return added.length;
@@ -278,11 +259,40 @@ export class Fleet implements VariantFleet {
   /** Adds instances and samples them immediately, so that their metrics exist when the endpoint is in service. */
   #add(added: readonly VariantInstance[]): void {
     this.#members.push(...added);
+    if (this.#options.replacesLost) for (const member of added) this.#keep(member);
     if (this.#isSampled || added.length === 0) return;
     this.#isSampled = true;
     this.#tasks.run((closing) => this.#sample(closing));
     if (this.#modelContainers.length === 0) return;
     this.#tasks.run((closing) => this.#router.dropCold(this.#members, this.#modelContainers, closing));
+  }
+
+  #keep(member: VariantInstance): void {
+    const { nodes } = this.#options;
+    const isMember = () => this.#members.includes(member);
+    const replace = () => this.#replace(member);
+    this.#tasks.run((closing) => replaceWhenLost(member, { nodes, isMember, replace }, closing));
+  }
+
+  /** Returns false when no node has capacity. */
+  #replace(lost: VariantInstance): boolean {
+    const { logger } = this.#options;
+    let placed: NodeReservation;
+    try {
+      placed = this.#placer.place(this.#request());
+    } catch (error) {
+      const details = { instance: lost.id, error: String(error) };
+      logger.warning("an instance is lost, and no node has capacity for another one", details);
+      return false;
+    }
+    const member = this.#openMember(lost.ordinal, null, placed);
+    logger.warning("an instance is lost; another one replaces it", { instance: lost.id, by: member.id });
+    this.#members[this.#members.indexOf(lost)] = member;
+    this.#sessions.drop(new Set([lost]));
+    member.resume();
+    this.#keep(member);
+    this.#tasks.run(() => lost[Symbol.asyncDispose]());
+    return true;
   }
 
   async inService(signal: AbortSignal): Promise<void> {
@@ -472,26 +482,4 @@ export class Fleet implements VariantFleet {
       await delay(clock, sampleIntervalMs, closing).catch(() => {});
     }
   }
-}
-
-/** Returns the instances that satisfy a condition, or all instances if none satisfies it. */
-function preferred(
-  members: readonly VariantInstance[],
-  passes: (member: VariantInstance) => boolean,
-): readonly VariantInstance[] {
-  if (members.length < 2 || members.every(passes)) return members;
-  const passing = members.filter(passes);
-  return passing.length === 0 ? members : passing;
-}
-
-/** Returns the location of a fleet's container logs, for error messages. */
-function invocationSource(
-  { endpointName, component, region, accountId }: FleetIdentity,
-  { logsLink }: FleetOptions,
-): Omit<InvocationSource, "containerName" | "logStreamArn"> {
-  const logGroup =
-    component === undefined
-      ? `/aws/sagemaker/Endpoints/${endpointName}`
-      : `/aws/sagemaker/InferenceComponents/${component.name}`;
-  return { logGroup, region, accountId, logsLink };
 }

@@ -16,3 +16,10 @@ export function chooseLeastBusy<Instance extends { readonly inFlightCount: numbe
 export function chooseRandom<Instance>(instances: readonly Instance[], chance: number): Instance | null {
   return instances[Math.floor(chance * instances.length)] ?? null;
 }
+
+/** Returns the instances that satisfy a condition, or all instances if none satisfies it. */
+export function preferred<Member>(members: readonly Member[], passes: (member: Member) => boolean): readonly Member[] {
+  if (members.length < 2 || members.every(passes)) return members;
+  const passing = members.filter(passes);
+  return passing.length === 0 ? members : passing;
+}

@@ -16,7 +16,8 @@ import {
 import { peakFootprint, currentStep } from "./endpoint-state.ts";
 import { isComponentVariant } from "../definitions/index.ts";
 import { instanceFailureReason } from "./instance-failure-reason.ts";
-import { Fleet, type FleetIdentity, type FleetDependencies } from "./fleet.ts";
+import type { FleetIdentity } from "./fleet-identity.ts";
+import { Fleet, type FleetDependencies } from "./fleet.ts";
 import { OwnerLedger } from "../nodes/index.ts";
 import type { PlacementKey } from "./model-rank.ts";
 import { ServerlessFleet } from "./serverless-fleet.ts";

@@ -11,7 +11,8 @@ import {
 } from "../invocations/index.ts";
 import { groupsFootprint, emptyFootprint, type Footprint } from "./endpoint-record.ts";
 import { instanceFailureReason } from "./instance-failure-reason.ts";
-import { Fleet, type FleetIdentity, type FleetDependencies } from "./fleet.ts";
+import type { FleetIdentity } from "./fleet-identity.ts";
+import { Fleet, type FleetDependencies } from "./fleet.ts";
 import type { FleetSize, VariantFleet } from "./variant-fleet.ts";
 import {
   coldState,

@@ -1,5 +1,10 @@
 import { assert, delay, retryWrite, TaskGroup, unreachable } from "@galatea/base";
-import type { AgentInstance, ContainerView, InstanceEvent } from "../instance-agent/index.ts";
+import {
+  ContainerConnectionLost,
+  type AgentInstance,
+  type ContainerView,
+  type InstanceEvent,
+} from "../instance-agent/index.ts";
 import type { InstanceBudget } from "../definitions/index.ts";
 import type { InstanceUsage, MissingIsolation } from "../instances/index.ts";
 import { InstanceInvocations, type InvocationTarget } from "../invocations/index.ts";
@@ -110,6 +115,16 @@ export class VariantInstance implements AsyncDisposable {
     return this.#instance.view.containers.every((view) => view.isHealthy);
   }
 
+  /** True if its agent has lost the instance, or does not respond. */
+  get isLost(): boolean {
+    return this.#instance.view.isLost;
+  }
+
+  /** Resolves when the instance is lost. */
+  async lost(signal: AbortSignal): Promise<void> {
+    await this.#instance.view.lost(signal);
+  }
+
   get unconfined(): MissingIsolation {
     return Object.assign({}, ...this.#instance.view.containers.map(({ unconfined }) => unconfined)) as MissingIsolation;
   }
@@ -157,7 +172,12 @@ export class VariantInstance implements AsyncDisposable {
         }
       }
       closing.throwIfAborted();
-      await this.#instance.put("retry");
+      try {
+        await this.#instance.put("retry");
+      } catch (error) {
+        if (!(error instanceof ContainerConnectionLost)) throw error;
+        this.#instance.view.markAway();
+      }
     });
   }
 
@@ -180,7 +200,7 @@ export class VariantInstance implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#tasks[Symbol.asyncDispose]();
-    await this.#instance.delete();
+    await this.#instance.discard();
     await Promise.all(this.#openings.map(({ credentials }) => credentials[Symbol.asyncDispose]()));
     this.#options.placed[Symbol.dispose]();
   }

@@ -170,17 +170,22 @@ function openPool({ address, trust, connectMsMax }: AgentConnectionOptions): Poo
   return new Pool(origin, { connect, pipelining: 1, headersTimeout: 0, bodyTimeout: 0 });
 }
 
+/** Codes of an agent's certificate that this client does not accept. */
+const certificateCodes = /^(?:CERT_|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO_|ERR_TLS_CERT_ALTNAME_INVALID)/;
+
 /** The agent does not respond, or ended before its response was complete. */
 export class AgentConnectionLost extends ContainerConnectionLost {
   /** True if the request was not sent: it is safe to retry. */
   readonly wasNotSent: boolean;
 
   constructor(cause: unknown) {
-    super(`the connection to the instance agent is lost: ${cause instanceof Error ? cause.message : String(cause)}`, {
-      cause,
-    });
+    const { code = "" } = cause as NodeJS.ErrnoException;
+    const what = certificateCodes.test(code)
+      ? "the certificate of the instance agent is not accepted"
+      : "the connection to the instance agent is lost";
+    super(`${what}: ${cause instanceof Error ? cause.message : String(cause)}`, { cause });
     this.name = "AgentConnectionLost";
-    this.wasNotSent = notSentCodes.has((cause as NodeJS.ErrnoException).code ?? "");
+    this.wasNotSent = notSentCodes.has(code);
   }
 }
 

@@ -38,6 +38,9 @@ export const agentHeaders = {
 
 export const containerHeaderPrefix = "x-container-";
 
+/** The longest body that the server buffers, so that it can be sent again. */
+export const bufferedBodyBytesMax = 2 ** 20;
+
 /** Interval of heartbeats in the stream of events. */
 export const eventHeartbeatMs = 500;
 

@@ -2,8 +2,9 @@ import { createHash, timingSafeEqual } from "node:crypto";
 import { once } from "node:events";
 import { createServer as createHttpServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import { createServer as createTlsServer, Server as TlsServer } from "node:https";
-import type { AddressInfo } from "node:net";
+import type { AddressInfo, Socket } from "node:net";
 import { pipeline } from "node:stream/promises";
+import { TLSSocket } from "node:tls";
 import { assert, ChangeNotifier, readToBuffer, rejectOnAbort, TaskGroup, type Clock, type Logger } from "@galatea/base";
 import type { Certificate } from "@galatea/base/certificates";
 import {
@@ -18,6 +19,7 @@ import {
 } from "../instance-agent/index.ts";
 import {
   AgentProtocolError,
+  bufferedBodyBytesMax,
   containerHeaderPrefix,
   errorToWire,
   agentHeaders,
@@ -42,7 +44,7 @@ export interface AgentServerLimits {
 export const agentServerLimits: AgentServerLimits = {
   requestsMax: 4096,
   specBytesMax: 4 * 2 ** 20,
-  bufferedBytesMax: 2 ** 20,
+  bufferedBytesMax: bufferedBodyBytesMax,
 };
 
 export interface AgentServerOptions {
@@ -95,7 +97,8 @@ export class AgentServer implements AsyncDisposable {
     // Without keep-alive probes, the leases of a client whose machine has vanished would pin their models for ever.
     const sockets = { keepAlive: true, keepAliveInitialDelay: keepAliveDelayMs };
     const { certificate, clientCaPem = null } = options;
-    const clients = clientCaPem === null ? {} : { requestCert: true, rejectUnauthorized: true };
+    // `#admit` rejects certificates that are not authorized: a connection that is closed in the handshake tells its client no reason.
+    const clients = clientCaPem === null ? {} : { requestCert: true, rejectUnauthorized: false };
     this.#server =
       certificate === null
         ? createHttpServer(sockets, serve)
@@ -176,8 +179,9 @@ export class AgentServer implements AsyncDisposable {
     }
   }
 
-  #admit({ headers: sent }: IncomingMessage): void {
-    const { token, limits } = this.#options;
+  #admit({ headers: sent, socket }: IncomingMessage): void {
+    const { token, limits, clientCaPem = null } = this.#options;
+    if (clientCaPem !== null) this.#checkCertificate(socket);
     if (token !== null && !isToken(sent.authorization ?? "", token)) {
       throw new AgentProtocolError("The token of this client is not valid");
     }
@@ -189,6 +193,16 @@ export class AgentServer implements AsyncDisposable {
     if (this.#requestCount > limits.requestsMax) {
       throw new ContainerConnectionLost(`The agent answers ${limits.requestsMax} requests at most at a time`);
     }
+  }
+
+  #checkCertificate(socket: Socket): void {
+    if (socket instanceof TLSSocket && socket.authorized) return;
+    const reason = socket instanceof TLSSocket ? String(socket.authorizationError) : "no TLS";
+    const from = socket.remoteAddress ?? "";
+    this.#options.logger.warning("a client's certificate is not accepted", { from, reason });
+    throw new AgentProtocolError(
+      `The agent does not accept the certificate of this client (${reason}): an authority of the agent's --tls-ca has to sign it`,
+    );
   }
 
   async #route(routed: RoutedRequest): Promise<void> {

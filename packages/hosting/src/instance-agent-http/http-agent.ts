@@ -5,11 +5,12 @@ import {
   type AgentInstanceSpec,
   type AgentState,
   type EventReadOptions,
-  type InstanceAgent,
   type InstanceEvent,
   type ListedInstance,
   type LostEvents,
+  type RemoteAgent,
 } from "../instance-agent/index.ts";
+import type { NodeDescription } from "../nodes/index.ts";
 import {
   AgentConnection,
   AgentConnectionLost,
@@ -29,6 +30,8 @@ export interface HttpAgentOptions {
   /** Null for an agent without TLS. */
   readonly trust: AgentTlsOptions | null;
   readonly limits?: AgentClientLimits;
+  /** True for instances that outlive the platform: a shutdown leaves those with an owner to its next run. */
+  readonly leavesInstances?: boolean;
   readonly clock: Clock;
   readonly logger: Logger;
 }
@@ -39,12 +42,15 @@ export interface AgentClientLimits {
   readonly silenceMsMax: number;
   /** Time without an event or a heartbeat after which all requests in progress fail, although the agent accepts connections. */
   readonly stallMsMax: number;
+  /** Time without an event or a heartbeat after which the agent's instances are lost: they are replaced on other nodes. */
+  readonly awayMsMax: number;
 }
 
 export const agentClientLimits: AgentClientLimits = {
   connectMsMax: 500,
   silenceMsMax: 2 * eventHeartbeatMs,
   stallMsMax: 30_000,
+  awayMsMax: Infinity,
 };
 
 const reconnectMsMin = 20;
@@ -57,7 +63,7 @@ type NumberedLine = Exclude<EventLine, { readonly kind: "heartbeat" }>;
  * `silenceMsMax` without an event the instances are unhealthy. When the agent then accepts no connection, or after `stallMsMax`
  * although it accepts some, requests in progress fail instead of waiting for a response that a vanished machine never sends.
  */
-export class HttpInstanceAgent implements InstanceAgent, InstanceFollower {
+export class HttpInstanceAgent implements RemoteAgent, InstanceFollower {
   readonly connection: AgentConnection;
   readonly #options: HttpAgentOptions;
   readonly #tasks: TaskGroup;
@@ -73,6 +79,11 @@ export class HttpInstanceAgent implements InstanceAgent, InstanceFollower {
   #lastLineNs = 0;
   #failure: unknown = null;
   #reading = new AbortController();
+  #observeNode: (node: NodeDescription | null) => void = () => {};
+  /** Ids of instances that were deleted while the agent did not respond. */
+  readonly #owedDeletions = new Set<string>();
+  /** True if all instances that no client follows are left by a previous run, and end when the agent responds. */
+  #endsLeft = false;
 
   constructor(options: HttpAgentOptions) {
     this.#options = options;
@@ -86,6 +97,47 @@ export class HttpInstanceAgent implements InstanceAgent, InstanceFollower {
 
   instance(spec: AgentInstanceSpec, onEvent: (event: InstanceEvent) => void): HttpInstance {
     return new HttpInstance(this, spec, onEvent);
+  }
+
+  get leavesInstances(): boolean {
+    return this.#options.leavesInstances ?? false;
+  }
+
+  observeNode(observe: (node: NodeDescription | null) => void): void {
+    this.#observeNode = observe;
+  }
+
+  /** Resolves with the agent's machine when the agent responds. */
+  async connect(signal: AbortSignal): Promise<NodeDescription> {
+    this.watch();
+    while (!this.#isConnected) await rejectOnAbort(this.#changed.nextChange(), signal);
+    return (await this.state()).node;
+  }
+
+  /** The latest error of the connection; null while the agent responds. */
+  get failure(): unknown {
+    return this.#failure;
+  }
+
+  async endLeft(keeps: (instance: ListedInstance) => boolean): Promise<readonly ListedInstance[]> {
+    this.watch();
+    let instances: readonly ListedInstance[];
+    try {
+      ({ instances } = await this.state());
+    } catch (error) {
+      this.log("an instance agent does not respond; its instances are not adopted", error);
+      this.#endsLeft = true;
+      return [];
+    }
+    const kept = instances.filter(keeps);
+    const left = instances.filter((instance) => !kept.includes(instance));
+    await Promise.all(left.map(({ spec }) => this.instance(spec, () => {}).delete()));
+    return kept;
+  }
+
+  /** Called by its clients: deletes an instance when the agent responds again. */
+  oweDeletion(id: string): void {
+    this.#owedDeletions.add(id);
   }
 
   async state(): Promise<AgentState> {
@@ -205,8 +257,11 @@ export class HttpInstanceAgent implements InstanceAgent, InstanceFollower {
 
   /** Restores all views from the agent's state. Later events are newer than the state, or are recognised as part of it by their number. */
   async #restoreAll(): Promise<void> {
-    const { seq, instances } = await this.state();
+    const { seq, instances, node } = await this.state();
     const listed = new Map(instances.map((instance) => [instance.spec.id, instance]));
+    if (this.#endsLeft) for (const id of listed.keys()) if (!this.#followed.has(id)) this.#owedDeletions.add(id);
+    this.#endsLeft = false;
+    if (this.#owedDeletions.size > 0) this.#tasks.run(() => this.#deleteOwed());
     for (const [id, clients] of this.#followed) {
       const instance = listed.get(id);
       for (const client of clients) {
@@ -216,7 +271,20 @@ export class HttpInstanceAgent implements InstanceAgent, InstanceFollower {
     }
     this.#isConnected = true;
     this.#failure = null;
+    this.#observeNode(node);
     this.#changed.notify();
+  }
+
+  async #deleteOwed(): Promise<void> {
+    for (const id of this.#owedDeletions) {
+      try {
+        await this.connection.json({ method: "DELETE", path: `/instances/${encodeURIComponent(id)}?how=delete` });
+        this.#owedDeletions.delete(id);
+      } catch (error) {
+        this.log("an instance stays until its agent responds again", error);
+        return;
+      }
+    }
   }
 
   /** Ends a client whose instance is not in the state of the agent, which has restarted. */
@@ -230,6 +298,7 @@ export class HttpInstanceAgent implements InstanceAgent, InstanceFollower {
 
   #lost(error: unknown): void {
     if (this.#isConnected) this.log("the connection to an instance agent is lost", error);
+    if (this.#isConnected) this.#observeNode(null);
     this.#isConnected = false;
     this.#failure = error;
     const silentMs = (this.#options.clock.monotonicNs() - this.#lastLineNs) / 1e6;
@@ -239,6 +308,8 @@ export class HttpInstanceAgent implements InstanceAgent, InstanceFollower {
       this.connection.abortAll(error instanceof Error ? error : new Error(String(error)));
     }
     for (const clients of this.#followed.values()) for (const client of clients) client.markUnhealthy();
+    if (silentMs > this.#limits.awayMsMax)
+      for (const clients of this.#followed.values()) for (const { view } of clients) view.markAway();
     this.#changed.notify();
   }
 }

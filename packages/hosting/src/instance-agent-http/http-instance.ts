@@ -1,4 +1,4 @@
-import type { InstanceUsage, BufferedReply } from "../instances/index.ts";
+import { containerDigest, type InstanceUsage, type BufferedReply } from "../instances/index.ts";
 import {
   ContainerConnectionLost,
   InstanceView,
@@ -16,7 +16,7 @@ import {
   type OnStartFailure,
 } from "../instance-agent/index.ts";
 import { AgentConnectionLost, type AgentConnection, type AgentResponse } from "./agent-connection.ts";
-import { containerHeaderPrefix, agentHeaders, type WireUsages } from "./agent-protocol.ts";
+import { agentHeaders, bufferedBodyBytesMax, containerHeaderPrefix, type WireUsages } from "./agent-protocol.ts";
 
 /** The part of `HttpInstanceAgent` that clients of instances use. */
 export interface InstanceFollower {
@@ -27,6 +27,10 @@ export interface InstanceFollower {
   /** Watches the connection: when the agent is gone, requests in progress fail. */
   watch(): void;
   log(text: string, error: unknown): void;
+  /** True if a shutdown leaves instances with an owner to the next run of the platform. */
+  readonly leavesInstances: boolean;
+  /** Deletes the instance when the agent responds again. */
+  oweDeletion(id: string): void;
 }
 
 /** A client of an instance on another node or in another process. */
@@ -60,13 +64,19 @@ export class HttpInstance implements AgentInstance {
     // Without this, an agent that does not have the instance yet would end the client.
     this.wasListed = false;
     this.view.begin();
-    await this.#agent.follow(this);
+    const listed = await this.#agent.follow(this);
+    const isReplaced = listed !== null && !isSameSpec(listed.spec, this.spec);
+    if (isReplaced) {
+      // The events of the former instance, its end above all, are none of this one.
+      this.#agent.unfollow(this);
+      await this.#end("delete");
+    }
     const body = JSON.stringify({ spec: this.spec, onStartFailure });
     try {
       const request = { method: "PUT", path: this.#path, body } as const;
       const { existed } = await this.#agent.connection.json<{ readonly existed: boolean }>(request);
       this.wasListed = true;
-      if (existed) await this.#agent.follow(this);
+      if (existed || isReplaced) await this.#agent.follow(this);
       return existed;
     } catch (error) {
       this.#agent.unfollow(this);
@@ -88,7 +98,21 @@ export class HttpInstance implements AgentInstance {
     return await this.#end("delete");
   }
 
+  async discard(): Promise<void> {
+    try {
+      await this.delete();
+    } catch (error) {
+      if (!(error instanceof ContainerConnectionLost)) throw error;
+      this.#agent.unfollow(this);
+      this.#agent.oweDeletion(this.id);
+    }
+  }
+
   async shutDown(): Promise<boolean> {
+    if (this.#agent.leavesInstances && this.spec.owner !== null) {
+      this.#agent.unfollow(this);
+      return true;
+    }
     return await this.#end("shutDown");
   }
 
@@ -123,6 +147,10 @@ export class HttpInstance implements AgentInstance {
     return (await this.#agent.connection.json<{ readonly existed: boolean }>({ method: "DELETE", path })).existed;
   }
 }
+
+/** Returns whether the processes of one instance are those of the other. */
+const isSameSpec = (one: AgentInstanceSpec, other: AgentInstanceSpec) => digestOf(one) === digestOf(other);
+const digestOf = ({ containers }: AgentInstanceSpec) => containers.map(containerDigest).join();
 
 class HttpContainer implements AgentContainer {
   readonly view: ContainerView;
@@ -201,7 +229,7 @@ class HttpContainer implements AgentContainer {
     if (containerPath !== undefined) sent[agentHeaders.path] = containerPath;
     if (isStreamed) sent[agentHeaders.isStreamed] = "1";
     if (mayGoElsewhere) sent[agentHeaders.mayGoElsewhere] = "1";
-    if (Buffer.isBuffer(body)) sent[agentHeaders.isBuffered] = "1";
+    if (Buffer.isBuffer(body) && body.length <= bufferedBodyBytesMax) sent[agentHeaders.isBuffered] = "1";
     try {
       const path = `${this.#path}/invocations`;
       const response = await this.#agent.connection.send({ method: "POST", path, headers: sent, body, signal });

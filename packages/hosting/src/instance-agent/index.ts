@@ -25,5 +25,7 @@ export type {
   InstanceHost,
   InstanceOpener,
 } from "./instance-agent.ts";
+export { AgentAdoption } from "./agent-adoption.ts";
+export type { RemoteAgent } from "./remote-agent.ts";
 export { InstanceView, type ContainerView } from "./instance-view.ts";
 export { LocalInstanceAgent } from "./local-agent.ts";

@@ -81,6 +81,8 @@ export interface AgentInstance {
   usages(): Promise<readonly (readonly [name: string, usage: InstanceUsage | null])[]>;
   /** Stops and removes the instance. Resolves when it is removed, with whether the agent had it. */
   delete(): Promise<boolean>;
+  /** Deletes the instance like `delete`. An agent that does not respond deletes it when it responds again; the promise does not wait for that. */
+  discard(): Promise<void>;
   /** Like `delete`, but keeps unpacked models for the next run of the platform. */
   shutDown(): Promise<boolean>;
 }

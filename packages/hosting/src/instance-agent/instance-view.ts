@@ -1,6 +1,7 @@
 import { assert, ChangeNotifier, rejectOnAbort, unreachable } from "@galatea/base";
 import { ModelsView } from "../model-cache/index.ts";
 import { InstanceFailure, type MissingIsolation } from "../instances/index.ts";
+import { ContainerConnectionLost } from "./agent-errors.ts";
 import type { ContainerHealth, InstanceEvent, ListedInstance } from "./agent-events.ts";
 import type { AgentContainerSpec, AgentInstanceSpec } from "./agent-spec.ts";
 
@@ -77,6 +78,7 @@ export class InstanceView {
   readonly containers: readonly ContainerView[];
   readonly #changed = new ChangeNotifier();
   #end: { readonly error: Error | null } | null = null;
+  #isAway = false;
 
   constructor({ id, containers }: AgentInstanceSpec) {
     this.id = id;
@@ -101,10 +103,27 @@ export class InstanceView {
     return this.containers.reduce((sum, { models }) => sum + (models?.loadedCount ?? 0), 0);
   }
 
+  /** True if the instance has ended, or if its agent has not responded for a long time. */
+  get isLost(): boolean {
+    return this.#isAway || this.#end !== null;
+  }
+
+  /** Resolves when the instance is lost. */
+  async lost(signal: AbortSignal): Promise<void> {
+    while (!this.isLost) await rejectOnAbort(this.#changed.nextChange(), signal);
+  }
+
+  /** Marks the instance as lost until its state is restored. */
+  markAway(): void {
+    this.#isAway = true;
+    this.#changed.notify();
+  }
+
   /** Resolves when all containers are in service; rejects with what ended the instance. */
   async started(signal: AbortSignal): Promise<void> {
     while (!this.isInService) {
       if (this.#end !== null) throw this.#end.error ?? new Error("the instance was deleted");
+      if (this.#isAway) throw new ContainerConnectionLost("the instance agent does not respond");
       await rejectOnAbort(this.#changed.nextChange(), signal);
     }
   }
@@ -140,6 +159,7 @@ export class InstanceView {
   /** Replaces the view by the listed state, after events were missed. */
   restore({ containers }: ListedInstance): void {
     this.#end = null;
+    this.#isAway = false;
     for (const [position, { health, models, memory }] of containers.entries()) {
       const container = this.containers[position];
       if (container === undefined) continue;

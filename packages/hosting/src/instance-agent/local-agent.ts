@@ -280,6 +280,10 @@ class LocalInstance implements AgentInstance {
     return await this.#agent.end(this.id, "delete");
   }
 
+  async discard(): Promise<void> {
+    await this.delete();
+  }
+
   async shutDown(): Promise<boolean> {
     return await this.#agent.end(this.id, "shutDown");
   }

@@ -17,10 +17,13 @@ export {
   type IssuedCredentials,
   type ModelDataAccess,
 } from "./instance-credentials.ts";
+export { containerDigest } from "./container-digest.ts";
 export type { BufferedReply, BufferedReplyOptions } from "./buffered-reply.ts";
 export { InstanceContainer, InstanceFailure, instanceLimits, type InstanceLimits } from "./instance-container.ts";
 export {
   ModelDataError,
+  ownerKey,
+  type InstanceAdoption,
   type ContainerEnd,
   type ContainerSlot,
   type ContainerSpec,

@@ -16,6 +16,10 @@ export interface InstanceOwner {
   readonly ordinal: number;
 }
 
+/** Returns a text that only equal owners have. */
+export const ownerKey = ({ endpointName, fleetKey, ordinal }: InstanceOwner): string =>
+  JSON.stringify([endpointName, fleetKey, ordinal]);
+
 /** An instance of a previous run of the platform. */
 export interface AdoptableInstance {
   readonly id: string;
@@ -141,9 +145,17 @@ export interface HostedInstance extends AsyncDisposable {
  * downloads); hosting knows addresses, models by name, and the usage of an instance. Every implementation passes
  * `model-host.contract.ts`.
  */
-export interface ModelHost extends AsyncDisposable {
+export interface ModelHost extends InstanceAdoption, AsyncDisposable {
   /** True if it runs images beside the built-in containers. */
   readonly runsImages: boolean;
+  /** Makes `stop` and disposal leave containers running, for the next run of the platform to adopt. */
+  detach(): void;
+  /** Opens an instance; creates nothing before `prepare`. */
+  open(spec: InstanceSpec): HostedInstance;
+}
+
+/** The instances that a previous run of the platform has left. */
+export interface InstanceAdoption {
   /**
    * Keeps the running instances of a previous run for these owners; ends and removes all others. Resolves with the ids of the kept instances.
    * Call once, before `open`.
@@ -151,10 +163,6 @@ export interface ModelHost extends AsyncDisposable {
   resume(desired: readonly InstanceOwner[]): Promise<ReadonlySet<string>>;
   /** Returns the kept instance of an owner, for `open`; null where there is none. Each is returned once. */
   claim(owner: InstanceOwner): AdoptableInstance | null;
-  /** Makes `stop` and disposal leave containers running, for the next run of the platform to adopt. */
-  detach(): void;
-  /** Opens an instance; creates nothing before `prepare`. */
-  open(spec: InstanceSpec): HostedInstance;
 }
 
 /** A failed download of a model's data; the message is SageMaker's sentence with the cause after it. */

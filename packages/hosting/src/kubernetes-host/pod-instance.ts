@@ -138,6 +138,10 @@ export class PodInstance implements AgentInstance {
     return names.size > 0;
   }
 
+  async discard(): Promise<void> {
+    await this.delete();
+  }
+
   /** Leaves the pod running for the platform's next run, unless nothing adopts it. */
   async shutDown(): Promise<boolean> {
     if (this.spec.owner === null) return await this.delete();

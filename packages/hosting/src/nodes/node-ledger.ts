@@ -31,7 +31,7 @@ interface Entry {
 
 /** The reserved and measured resources of one node. */
 export class NodeLedger {
-  readonly description: NodeDescription;
+  #description: NodeDescription;
   /** The memory of the node that model caches share. */
   readonly memory: NodeMemory;
   readonly #entries = new Set<Entry>();
@@ -41,11 +41,20 @@ export class NodeLedger {
 
   /** `unplacedBytes` returns the memory that is reserved for instances without a node: any of them may be placed on this node. */
   constructor(description: NodeDescription, unplacedBytes: () => number) {
-    this.description = description;
+    this.#description = description;
     this.memory = new NodeMemory({
       bytesMax: description.capacity.memoryBytes,
       reservedBytes: () => this.reserved.memoryBytes + this.excessBytes + unplacedBytes(),
     });
+  }
+
+  get description(): NodeDescription {
+    return this.#description;
+  }
+
+  /** Replaces the capacity for later placements; null while the node does not respond. Existing reservations stay. */
+  setCapacity(capacity: NodeResources | null): void {
+    this.#description = { ...this.#description, capacity: capacity ?? noResources };
   }
 
   get node(): Node {

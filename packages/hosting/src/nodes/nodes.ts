@@ -1,5 +1,5 @@
 import { AwsError, ChangeNotifier } from "@galatea/base";
-import { noResources, type Node, type NodeDescription, type NodeId } from "./node.ts";
+import { noResources, type Node, type NodeDescription, type NodeId, type NodeResources } from "./node.ts";
 import type { NodeMemory } from "./node-memory.ts";
 import { NodeLedger, type InstancePlacer, type NodeReservation } from "./node-ledger.ts";
 import {
@@ -109,6 +109,12 @@ export class Nodes implements InstancePlacer {
     const expected = placeInstances(nodes, [...this.#unplacedInstances(), ...this.#options.pendingInstances()]);
     const { first } = placeInstances(expected.nodes, memoryBytesOfEach);
     return first === null ? null : unplaced(first);
+  }
+
+  /** Sets the capacity that a node announces; null while it does not respond, so that no instance is placed on it. */
+  setCapacity(id: NodeId, capacity: NodeResources | null): void {
+    this.#ledgerOf(id).setCapacity(capacity);
+    this.notifyFreed();
   }
 
   /** Returns the memory of a node that its model caches share. */

@@ -2,10 +2,8 @@ import { mkdir, readdir, rm, stat, unlink } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import type { Clock } from "@galatea/base";
 import { endLeftover, findDetached, readProcessStart } from "@galatea/base/processes";
-import type { InstanceOwner, AdoptableInstance } from "../instances/index.ts";
+import { ownerKey, type InstanceOwner, type AdoptableInstance } from "../instances/index.ts";
 import { readBootId, readContainerFile, type ContainerProcess } from "./container-file.ts";
-
-const keyOf = ({ endpointName, fleetKey, ordinal }: InstanceOwner) => JSON.stringify([endpointName, fleetKey, ordinal]);
 
 interface AdoptableInstancesOptions {
   readonly directory: string;
@@ -21,14 +19,14 @@ export class AdoptableInstances {
 
   /** Keeps one instance for each desired owner; ends and removes all others. */
   async open({ directory, socketsDirectory, desired, clock }: AdoptableInstancesOptions): Promise<void> {
-    const keys = new Set(desired.map(keyOf));
+    const keys = new Set(desired.map(ownerKey));
     await endUnrecorded(directory, clock);
     const sockets = new Set<string>();
     for (const [id, names] of await instancesIn(directory)) {
       const paths = names.map((name) => join(directory, name));
       const files = await Promise.all(paths.map(readContainerFile));
       const first = files.find((file) => file !== null && file.owner !== null) ?? null;
-      const key = first === null || first.owner === null ? null : keyOf(first.owner);
+      const key = first === null || first.owner === null ? null : ownerKey(first.owner);
       if (first !== null && key !== null && keys.delete(key)) {
         this.#kept.set(key, { id, node: first.node });
         for (const file of files) if (file !== null && file.process !== null) sockets.add(file.process.socketPath);
@@ -49,7 +47,7 @@ export class AdoptableInstances {
   }
 
   claim(owner: InstanceOwner): AdoptableInstance | null {
-    const key = keyOf(owner);
+    const key = ownerKey(owner);
     const kept = this.#kept.get(key) ?? null;
     this.#kept.delete(key);
     return kept;

@@ -1,10 +1,9 @@
-import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { rename, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { ProcessIdentity } from "@galatea/base/processes";
 import { readChecksummed, checksummedText } from "../objects/index.ts";
-import type { ContainerSpec, InstanceOwner, InstanceSpec } from "../instances/index.ts";
+import type { InstanceOwner, InstanceSpec } from "../instances/index.ts";
 
 /** The content of `container.json` in a container's directory, from which the next run of the platform adopts the container or ends it. */
 export interface ContainerFile {
@@ -27,16 +26,6 @@ export interface ContainerProcess extends ProcessIdentity {
 }
 
 const fileName = "container.json";
-
-/** Returns a digest of everything a process is started with; `output` is not part of it. */
-export function specDigest(spec: ContainerSpec): string {
-  const environment = Object.entries(spec.environment).toSorted(([one], [other]) => (one < other ? -1 : 1));
-  return createHash("sha256")
-    .update(
-      JSON.stringify([spec.title, spec.runtime, spec.models, environment, spec.modelMemoryBytes, spec.concurrencyMax]),
-    )
-    .digest("hex");
-}
 
 export async function writeContainerFile(directory: string, file: ContainerFile): Promise<void> {
   const path = join(directory, fileName);

@@ -5,25 +5,20 @@ import { assert, makeSharedDirectory, openDeadline, unreachable, type Clock, typ
 import { adoptDetached, adoptOrphans, startDetached, type DetachedProcess } from "@galatea/base/processes";
 import type { BuiltInRuntime, ContainerDefinition } from "../definitions/index.ts";
 import type { ArchiveUnpacker, ObjectStore } from "../objects/index.ts";
-import type {
-  ContainerModels,
-  ContainerSlot,
-  ContainerSpec,
-  HostedContainer,
-  HostedInstance,
-  InstanceOwner,
-  InstanceSpec,
-  AdoptableInstance,
-  ModelHost,
+import {
+  containerDigest,
+  type ContainerModels,
+  type ContainerSlot,
+  type ContainerSpec,
+  type HostedContainer,
+  type HostedInstance,
+  type InstanceOwner,
+  type InstanceSpec,
+  type AdoptableInstance,
+  type ModelHost,
 } from "../instances/index.ts";
 import type { UnpackedModels } from "../model-cache/index.ts";
-import {
-  readBootId,
-  readContainerFile,
-  specDigest,
-  writeContainerFile,
-  type ContainerProcess,
-} from "./container-file.ts";
+import { readBootId, readContainerFile, writeContainerFile, type ContainerProcess } from "./container-file.ts";
 import { DirectoryTrees } from "./directory-trees.ts";
 import { deleteAllUnlinkedContents, stopContainerProcess, AdoptableInstances } from "./adoptable-instances.ts";
 import type { ImageRunner, ImageSlot } from "./image-runner.ts";
@@ -210,7 +205,7 @@ class ProcessSlot implements ContainerSlot, AsyncDisposable {
     }
     const file = await readContainerFile(this.#directory);
     if (file === null || file.process === null) return null;
-    const isSame = file.specDigest === specDigest(spec);
+    const isSame = file.specDigest === containerDigest(spec);
     const adopted = isSame ? this.#adoptProcess(file.process) : null;
     if (adopted === null) await stopContainerProcess(file.process, clock);
     return adopted;
@@ -263,7 +258,7 @@ class ProcessSlot implements ContainerSlot, AsyncDisposable {
     const place = { directory: this.#directory, mlRoot: this.#mlRoot };
     return {
       runner: images,
-      slot: { id, instanceId, image, spec, specDigest: specDigest(spec), budget, ...place, isDetached },
+      slot: { id, instanceId, image, spec, specDigest: containerDigest(spec), budget, ...place, isDetached },
     };
   }
 
@@ -327,7 +322,13 @@ class ProcessSlot implements ContainerSlot, AsyncDisposable {
   async #describe(process: ContainerProcess | null): Promise<void> {
     const { owner, node, spec } = this.#options;
     const modelDataUrl = spec.models.kind === "many" ? spec.models.modelDataUrl : null;
-    await writeContainerFile(this.#directory, { owner, node, modelDataUrl, specDigest: specDigest(spec), process });
+    await writeContainerFile(this.#directory, {
+      owner,
+      node,
+      modelDataUrl,
+      specDigest: containerDigest(spec),
+      process,
+    });
   }
 
   /** See `HostedInstance.shutDown`: keeps the directory of a multi-model container for the next run, removes others. */

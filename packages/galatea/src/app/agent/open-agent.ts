@@ -11,7 +11,7 @@ import { openDataDirectory } from "../platform/own-data-directory.ts";
 import { openS3Objects } from "../platform/s3-objects.ts";
 import { requestMemory } from "../request-memory.ts";
 import { ProbeServer } from "./probe-server.ts";
-import { readTlsFiles } from "./tls-files.ts";
+import { readTlsFiles } from "../tls-files.ts";
 
 export interface AgentProcessOptions extends AgentOptions {
   readonly directories: DataDirectories;

@@ -48,6 +48,7 @@ import {
 } from "@galatea/aws/http-server";
 import { serverVersion } from "../version.ts";
 import { openAlarms } from "./platform-scaling.ts";
+import { openRemoteAgents } from "./remote-agents.ts";
 import { openStorage } from "./platform-storage.ts";
 import { platformServices } from "./platform-services.ts";
 import { openPlatformInstances } from "./platform-instances.ts";
@@ -104,7 +105,7 @@ export async function openPlatform(options: PlatformOptions): Promise<Platform> 
   const { documents, recordsLost, series, store } = storage;
   const runtime = await openPlatformInstances(opening, { ...options, store, callUrl: () => platformUrl });
   const port = await openPort(opening, options, keys);
-  const platformUrl = runtime.platformUrl ?? callableUrl(port.url);
+  const platformUrl = runtime.platformUrl ?? options.platformUrl ?? callableUrl(port.url);
   const logs = openLogs(opening, directories, log);
   const links = createLogLinks({ url: platformUrl, secret: () => keys.secret, clock });
   const instanceKeys = await InstanceKeys.open({ documents, platformUrl, randomBytes, logger: log });
@@ -123,7 +124,7 @@ export async function openPlatform(options: PlatformOptions): Promise<Platform> 
     await Hosting.open({
       documents,
       limits: hostingLimits,
-      nodes: [runtime.node],
+      ...((await openRemoteAgents(opening, options)) ?? { nodes: [runtime.node] }),
       random: Math.random,
       alarmState: (name) => alarms.get(name)?.status.state ?? null,
       outbox: resultOutbox(topics),

@@ -1,0 +1,64 @@
+import { delay, systemClock, type Logger } from "@galatea/base";
+import { agentClientLimits, HttpInstanceAgent } from "@galatea/hosting/instance-agent-http";
+import { noResources, parseNodeId, type NodeDescription, type NodeId } from "@galatea/hosting/nodes";
+import type { AgentReference } from "../../options/index.ts";
+import { readTlsFiles } from "../tls-files.ts";
+
+export interface RemoteAgentsOptions {
+  readonly agent: readonly AgentReference[];
+  readonly agentTlsCert: string | null;
+  readonly agentTlsKey: string | null;
+  readonly agentTlsCa: string | null;
+  readonly log: Logger;
+}
+
+export interface RemoteNodes {
+  readonly nodes: readonly NodeDescription[];
+  readonly remoteAgents: ReadonlyMap<NodeId, HttpInstanceAgent>;
+}
+
+/** Time without a response of an agent after which its instances are replaced on other nodes. */
+const awayMsMax = 10_000;
+/** Maximum wait for an agent at the start of the platform. One that responds later gets instances from then on. */
+const firstResponseMsMax = 5000;
+
+/** Opens the agents of `--agent`, and resolves with the nodes that they run on; null without the flag. */
+export async function openRemoteAgents(
+  opening: AsyncDisposableStack,
+  options: RemoteAgentsOptions,
+): Promise<RemoteNodes | null> {
+  const { agent: references, agentTlsCert, agentTlsKey, agentTlsCa, log } = options;
+  if (references.length === 0) return null;
+  const paths = { tlsCert: agentTlsCert ?? "", tlsKey: agentTlsKey ?? "", tlsCa: agentTlsCa ?? "" };
+  const { certificate, caPem } = await readTlsFiles(paths, "--agent-tls");
+  const remoteAgents = new Map<NodeId, HttpInstanceAgent>();
+  for (const { name, host, port } of references) {
+    const agent = new HttpInstanceAgent({
+      address: { kind: "tcp", host, port },
+      token: null,
+      trust: { caPem, serverName: host, certificate },
+      leavesInstances: true,
+      limits: { ...agentClientLimits, awayMsMax },
+      clock: systemClock,
+      logger: log,
+    });
+    remoteAgents.set(parseNodeId(name), opening.use(agent));
+  }
+  const nodes = await Promise.all([...remoteAgents].map((each) => describeNode(each, log)));
+  return { nodes, remoteAgents };
+}
+
+/** Resolves with the agent's machine, or with a node without capacity when the agent does not respond in time. */
+async function describeNode([id, agent]: readonly [NodeId, HttpInstanceAgent], log: Logger): Promise<NodeDescription> {
+  const connected = new AbortController();
+  const late = delay(systemClock, firstResponseMsMax, connected.signal).then(() => null);
+  late.catch(() => {});
+  const waiting = new AbortController();
+  const found = await Promise.race([agent.connect(waiting.signal), late]);
+  connected.abort();
+  waiting.abort(new Error("the agent has not responded in time"));
+  if (found !== null) return { ...found, id };
+  const error = agent.failure instanceof Error ? agent.failure.message : "no response";
+  log.warning("an instance agent does not respond; it gets instances when it does", { agent: id, error });
+  return { id, capacity: noResources, labels: {} };
+}

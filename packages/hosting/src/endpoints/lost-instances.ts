@@ -1,0 +1,28 @@
+import { rejectOnAbort } from "@galatea/base";
+import type { Nodes } from "../nodes/index.ts";
+import type { VariantInstance } from "./variant-instance.ts";
+
+/**
+ * Waits until an instance is lost, because its agent has lost it or does not respond, and then calls `replace` each time that a node may have
+ * capacity, until it returns true. Ends when `isMember` returns false.
+ */
+export async function replaceWhenLost(
+  instance: Pick<VariantInstance, "isLost" | "lost">,
+  {
+    nodes,
+    isMember,
+    replace,
+  }: {
+    readonly nodes: Pick<Nodes, "whenFreed">;
+    readonly isMember: () => boolean;
+    readonly replace: () => boolean;
+  },
+  closing: AbortSignal,
+): Promise<void> {
+  for (;;) {
+    await instance.lost(closing);
+    const freed = nodes.whenFreed();
+    if (!isMember() || (instance.isLost && replace())) return;
+    await rejectOnAbort(freed, closing);
+  }
+}
