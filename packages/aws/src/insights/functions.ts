@@ -1,8 +1,8 @@
 import type { QueryValue } from "./query.ts";
 
 interface Arity {
-  readonly least: number;
-  readonly most: number;
+  readonly argumentsMin: number;
+  readonly argumentsMax: number;
 }
 
 type QueryFunction = Arity & { readonly of: (values: readonly QueryValue[], context: FunctionContext) => QueryValue };
@@ -28,14 +28,14 @@ export function toQueryText(value: QueryValue): string {
 }
 
 const ofNumber = (of: (value: number) => number): QueryFunction => ({
-  least: 1,
-  most: 1,
+  argumentsMin: 1,
+  argumentsMax: 1,
   of: ([value = null]) => finite(toQueryNumber(value), of),
 });
 
 const ofText = (of: (value: string) => QueryValue): QueryFunction => ({
-  least: 1,
-  most: 1,
+  argumentsMin: 1,
+  argumentsMax: 1,
   of: ([value = null]) => (value === null ? null : of(toQueryText(value))),
 });
 
@@ -46,8 +46,8 @@ function finite(value: number | null, of: (value: number) => number): number | n
 }
 
 const extreme = (choose: (...values: number[]) => number): QueryFunction => ({
-  least: 1,
-  most: 100,
+  argumentsMin: 1,
+  argumentsMax: 100,
   of: (values) => {
     const numbers = values.map(toQueryNumber).filter((value) => value !== null);
     return numbers.length === 0 ? null : choose(...numbers);
@@ -56,8 +56,8 @@ const extreme = (choose: (...values: number[]) => number): QueryFunction => ({
 
 /** Returns a function that trims blanks, or given characters, at one or both ends. */
 const trim = (ends: "both" | "left" | "right"): QueryFunction => ({
-  least: 1,
-  most: 2,
+  argumentsMin: 1,
+  argumentsMax: 2,
   of: ([value = null, characters]) => {
     if (value === null) return null;
     const text = toQueryText(value);
@@ -70,8 +70,8 @@ const trim = (ends: "both" | "left" | "right"): QueryFunction => ({
 });
 
 const rounded = (round: (value: number) => number): QueryFunction => ({
-  least: 2,
-  most: 2,
+  argumentsMin: 2,
+  argumentsMax: 2,
   of: ([value = null, periodMs = null]) => {
     const [ms, period] = [toQueryNumber(value), toQueryNumber(periodMs)];
     return ms === null || period === null || period <= 0 ? null : round(ms / period) * period;
@@ -86,11 +86,11 @@ const functions: Readonly<Record<string, QueryFunction>> = {
   sqrt: ofNumber(Math.sqrt),
   greatest: extreme(Math.max),
   least: extreme(Math.min),
-  ispresent: { least: 1, most: 1, of: ([value = null]) => value !== null },
-  isempty: { least: 1, most: 1, of: ([value = null]) => value === null || value === "" },
-  isblank: { least: 1, most: 1, of: ([value = null]) => toQueryText(value).trim() === "" },
-  coalesce: { least: 1, most: 100, of: (values) => values.find((value) => value !== null) ?? null },
-  concat: { least: 1, most: 100, of: (values) => values.map(toQueryText).join("").slice(0, lengthMax) },
+  ispresent: { argumentsMin: 1, argumentsMax: 1, of: ([value = null]) => value !== null },
+  isempty: { argumentsMin: 1, argumentsMax: 1, of: ([value = null]) => value === null || value === "" },
+  isblank: { argumentsMin: 1, argumentsMax: 1, of: ([value = null]) => toQueryText(value).trim() === "" },
+  coalesce: { argumentsMin: 1, argumentsMax: 100, of: (values) => values.find((value) => value !== null) ?? null },
+  concat: { argumentsMin: 1, argumentsMax: 100, of: (values) => values.map(toQueryText).join("").slice(0, lengthMax) },
   strlen: ofText((text) => text.length),
   toupper: ofText((text) => text.toUpperCase()),
   tolower: ofText((text) => text.toLowerCase()),
@@ -98,8 +98,8 @@ const functions: Readonly<Record<string, QueryFunction>> = {
   ltrim: trim("left"),
   rtrim: trim("right"),
   substr: {
-    least: 2,
-    most: 3,
+    argumentsMin: 2,
+    argumentsMax: 3,
     of: ([value = null, from = null, length]) => {
       const start = toQueryNumber(from);
       const count = length === undefined ? undefined : (toQueryNumber(length) ?? 0);
@@ -111,8 +111,8 @@ const functions: Readonly<Record<string, QueryFunction>> = {
     },
   },
   replace: {
-    least: 3,
-    most: 3,
+    argumentsMin: 3,
+    argumentsMax: 3,
     of: ([value = null, part = null, by = null]) => {
       if (value === null || toQueryText(part) === "") return value;
       const pieces = toQueryText(value).split(toQueryText(part));
@@ -122,13 +122,13 @@ const functions: Readonly<Record<string, QueryFunction>> = {
     },
   },
   strcontains: {
-    least: 2,
-    most: 2,
+    argumentsMin: 2,
+    argumentsMax: 2,
     of: ([value = null, part = null]) => (toQueryText(value).includes(toQueryText(part)) ? 1 : 0),
   },
   bin: {
-    least: 1,
-    most: 1,
+    argumentsMin: 1,
+    argumentsMax: 1,
     of: ([periodMs = null], { timestampMs }) => {
       const period = toQueryNumber(periodMs);
       return period === null || period <= 0 ? null : timeText(Math.floor(timestampMs / period) * period);
@@ -136,15 +136,15 @@ const functions: Readonly<Record<string, QueryFunction>> = {
   },
   datefloor: timed(rounded(Math.floor)),
   dateceil: timed(rounded(Math.ceil)),
-  frommillis: { least: 1, most: 1, of: ([value = null]) => timeText(toQueryNumber(value)) },
-  tomillis: { least: 1, most: 1, of: ([value = null]) => timeOf(value) },
-  now: { least: 0, most: 0, of: (_values, { nowMs }) => Math.floor(nowMs / 1000) },
+  frommillis: { argumentsMin: 1, argumentsMax: 1, of: ([value = null]) => timeText(toQueryNumber(value)) },
+  tomillis: { argumentsMin: 1, argumentsMax: 1, of: ([value = null]) => timeOf(value) },
+  now: { argumentsMin: 0, argumentsMax: 0, of: (_values, { nowMs }) => Math.floor(nowMs / 1000) },
 };
 
-function timed({ least, most, of }: QueryFunction): QueryFunction {
+function timed({ argumentsMin, argumentsMax, of }: QueryFunction): QueryFunction {
   return {
-    least,
-    most,
+    argumentsMin,
+    argumentsMax,
     of: ([value = null, ...rest], facts) => timeText(toQueryNumber(of([timeOf(value), ...rest], facts))),
   };
 }

@@ -214,7 +214,7 @@ export class QueryTokenReader {
     if (arity === undefined) throw new QueryError(`unknown function ${word.text}`, word.start, word.end);
     const of = this.consumeSign(")") ? [] : this.list(() => this.expression());
     if (of.length > 0) this.expectSign(")");
-    if (of.length < arity.least || of.length > arity.most) {
+    if (of.length < arity.argumentsMin || of.length > arity.argumentsMax) {
       throw new QueryError(`the function ${word.text} does not take ${of.length} arguments`, word.start, word.end);
     }
     return { is: "call", name, of };

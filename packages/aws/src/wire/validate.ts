@@ -2,7 +2,7 @@ import { AwsError, assert, unreachable } from "@galatea/base";
 import type { ListShape, MapShape, ServiceModel, Shape, StringShape, StructureShape } from "../spec/index.ts";
 import { compilePattern, patternInputCharsMax } from "./pattern.ts";
 
-/** Maximum number of failures in one message, which also has their total up to this limit. */
+/** Maximum number of failures that are collected. The message's total counts no more than these. */
 const failuresMax = 50;
 const shownCharsMax = 1024;
 

@@ -1,11 +1,11 @@
 import type { DeviceBytes, MemoryDevice } from "@galatea/server/backends";
 import { systemClock, type Logger } from "@galatea/base";
-import { asCudaNumbers, GpuWatch, hasGpuDriver, visibleGpuCount } from "@galatea/server/gpus";
+import { visibleReadings, GpuWatch, hasGpuDriver, visibleGpuCount } from "@galatea/server/gpus";
 import { runnerEnvironment } from "./passed-environment.ts";
 
 type Environment = Readonly<Record<string, string | undefined>>;
 /** The reading of one GPU. */
-type Reading = Parameters<typeof asCudaNumbers>[0][number];
+type Reading = Parameters<typeof visibleReadings>[0][number];
 
 /** The machine's GPUs, as the server uses them. */
 export interface OpenedGpus extends AsyncDisposable {
@@ -33,8 +33,9 @@ export async function openGpus(environment: Environment, intervalMs: number, log
   const first = (await watch?.firstReading(firstMsMax)) ?? [];
   return {
     count: visibleGpuCount(visible),
-    budgets: freeBytes(asCudaNumbers(first, visible)),
-    bytesOf: async (pids) => usedDeviceBytes(asCudaNumbers((await watch?.readNow(responseMsMax)) ?? [], visible), pids),
+    budgets: freeBytes(visibleReadings(first, visible)),
+    bytesOf: async (pids) =>
+      usedDeviceBytes(visibleReadings((await watch?.readNow(responseMsMax)) ?? [], visible), pids),
     watch,
     [Symbol.asyncDispose]: async () => await watch?.[Symbol.asyncDispose](),
   };

@@ -34,7 +34,7 @@ test("model code gets its owner's variables and none that configure installers",
   assert.deepEqual(runnerEnvironment(container), { PATH: "/bin", ...owners });
 });
 
-test("an owner cannot replace the environment of installers with a variable of that name", () => {
+test("a model's variable GALATEA_INSTALLER_ENVIRONMENT does not change the environment of pip and uv", () => {
   const container = platformContainerEnvironment(operators, { GALATEA_INSTALLER_ENVIRONMENT: '{"HOME":"/evil"}' });
   assert.equal(installerEnvironment(container)["HOME"], "/home/operator");
 });

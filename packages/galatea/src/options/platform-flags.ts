@@ -139,7 +139,9 @@ export function parsedObjectsUrl(text: string, flag: string): string {
     throw new UsageError(`invalid value for --${flag}: it has to be like https://s3.example.com, without a path`);
   }
   if (url.username !== "" || url.password !== "") {
-    throw new UsageError(`invalid value for --${flag}: keys come from the environment or from ~/.aws/credentials`);
+    throw new UsageError(
+      `invalid value for --${flag}: the URL must not have a user name or password; set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or use ~/.aws/credentials`,
+    );
   }
   return url.origin;
 }

@@ -15,7 +15,9 @@ export const workerFlags = {
     parsedUsers,
   ),
   "worker-read": listFlag({ about: "path that every tenant may read" }),
-  "worker-write": listFlag({ about: "path that every tenant may write, if its user may" }),
+  "worker-write": listFlag({
+    about: "path that workers of every tenant may write, if file permissions allow it to their user",
+  }),
   "worker-connect": parsedListFlag(
     {
       unit: "ports",

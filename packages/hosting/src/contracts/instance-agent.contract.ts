@@ -302,7 +302,7 @@ export function instanceAgentContract(name: string, open: (eventsMax?: number) =
     assert.equal(await one.instance.attach(), false);
   });
 
-  test(`${name}: a reader of events continues after its last event, and gets an event for those it missed`, async () => {
+  test(`${name}: an event reader resumes after its last event; a lost event replaces events that were dropped meanwhile`, async () => {
     await using subject = await open(64);
     const { agent } = subject;
     const reading = new AbortController();

@@ -152,7 +152,7 @@ test("a full disk refuses the record with the reason, and the next attempt makes
   assert.equal((await openKeys(memory)).find(idOf(issued))?.identity.instanceId, "i-1");
 });
 
-test("a key whose record cannot be removed ends at once, and the next start removes the record", async () => {
+test("a key is revoked at once even if its record cannot be removed; the next start removes the record", async () => {
   const lines: string[] = [];
   const memory = new RefusingMemory();
   const keys = await openKeys(

@@ -4,7 +4,7 @@ import type { MirrorLease } from "./mirror-memory.ts";
 /** Above the size of a buffered request or response; a stream of events may take minutes. */
 const bodyBytesMax = 8 * 2 ** 20;
 
-/** A copy of a body as it passes, in its original chunks. */
+/** Copies a body while its reader reads it, in the original chunks. The copy is empty if memory ran out. */
 export class BodyCopy {
   readonly #lease: MirrorLease;
   #pieces: Buffer[] = [];
@@ -35,7 +35,7 @@ export class BodyCopy {
    * Returns the body to use in place of the given one. Calls `ended` once; before this returns for bytes that exist
    * already. If the reader leaves before the end, calls `abandon` with the given body.
    */
-  watch(
+  tee(
     body: Buffer | Readable,
     then: { readonly ended: () => void; readonly abandon: (body: Readable) => void },
   ): Buffer | Readable {
@@ -45,7 +45,7 @@ export class BodyCopy {
       then.ended();
       return body;
     }
-    const passing = new Transform({
+    const copying = new Transform({
       transform: (piece: Buffer, _encoding, done) => {
         this.#add(piece);
         done(null, piece);
@@ -56,20 +56,20 @@ export class BodyCopy {
       },
     });
     // The reader of the body may have left, and an error without a listener would end the process.
-    passing.on("error", () => {});
-    passing.once("close", () => {
+    copying.on("error", () => {});
+    copying.once("close", () => {
       if (!this.#isWhole && !body.destroyed) {
-        body.unpipe(passing);
+        body.unpipe(copying);
         then.abandon(body);
       }
       then.ended();
     });
-    body.once("error", (error) => passing.destroy(error));
+    body.once("error", (error) => copying.destroy(error));
     body.once("close", () => {
-      if (!body.readableEnded) passing.destroy(new Error("the body was cut short"));
+      if (!body.readableEnded) copying.destroy(new Error("the body was cut short"));
     });
-    body.pipe(passing);
-    return passing;
+    body.pipe(copying);
+    return copying;
   }
 
   #add(piece: Buffer): void {

@@ -154,7 +154,7 @@ export class CaptureWriter implements AsyncDisposable {
           this.#failing.delete(whose);
           return;
         } catch (error) {
-          this.#reportDropped(whose, file, error);
+          this.#reportWriteFailure(whose, file, error);
         }
         if (isLast) {
           this.#failing.delete(whose);
@@ -177,7 +177,7 @@ export class CaptureWriter implements AsyncDisposable {
     await store.put(place.settings.bucket, key, body, { contentType: "application/jsonlines", signal });
   }
 
-  #reportDropped(whose: string, { key, calls }: CaptureFile, error: unknown): void {
+  #reportWriteFailure(whose: string, { key, calls }: CaptureFile, error: unknown): void {
     if (this.#failing.has(whose)) return;
     this.#failing.add(whose);
     const message = "captured data cannot be written; the write is retried";

@@ -70,7 +70,7 @@ export class MirroredCalls {
         lease.release();
       };
       // An unread request body blocks its connection, so the rest is read.
-      return input.watch(given, { ended, abandon: (left: Readable) => void left.resume() });
+      return input.tee(given, { ended, abandon: (left: Readable) => void left.resume() });
     };
     try {
       const reply = await serve(isInputKept ? { ...request, body } : request);
@@ -109,7 +109,7 @@ export class MirroredCalls {
       finish();
       return body;
     }
-    return output.watch(body, { ended: finish, abandon: (given) => void given.destroy() });
+    return output.tee(body, { ended: finish, abandon: (given) => void given.destroy() });
   }
 
   #mirror(

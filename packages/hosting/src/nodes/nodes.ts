@@ -51,7 +51,7 @@ export interface DrainingCount extends Disposable {
 
 /** The nodes on which instances run, and their reserved memory. An instance stays on the node on which it was placed. */
 export class Nodes implements InstancePlacer {
-  /** Always false: draining instances are counted by their `OwnerLedger`. */
+  /** Always false: the `OwnerLedger` of each endpoint or component counts draining instances. */
   readonly isDraining = false;
   readonly #options: NodesOptions;
   readonly #ledgers: readonly [NodeLedger, ...NodeLedger[]];

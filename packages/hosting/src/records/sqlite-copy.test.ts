@@ -15,8 +15,12 @@ const directory = mkdtempSync(join(tmpdir(), "galatea-copy-"));
 after(() => rmSync(directory, { recursive: true }));
 
 for (const [release, sql, advice] of [
-  ["newer", "INSERT INTO applied_migration VALUES ('of-a-newer-release')", "copy it with that release"],
-  ["older", "DELETE FROM applied_migration", "start this release over it once, then copy it"],
+  ["newer", "INSERT INTO applied_migration VALUES ('of-a-newer-release')", "Copy it with that release"],
+  [
+    "older",
+    "DELETE FROM applied_migration",
+    "Run 'galatea up' of this release with its data directory once, then repeat the copy",
+  ],
 ] as const) {
   test(`a database file of ${release === "older" ? "an" : "a"} ${release} release is rejected as the source of a copy, with what to do`, async () => {
     const path = join(directory, `${release}.db`);
@@ -26,7 +30,7 @@ for (const [release, sql, advice] of [
     database.exec(sql);
     database.close();
     assert.throws(() => openSqliteSource({ records: path, metrics: join(directory, "none.db") }, { isInUse: false }), {
-      message: `'${path}' is of ${release === "older" ? "an" : "a"} ${release} release of Galatea; ${advice}`,
+      message: `'${path}' was written by ${release === "older" ? "an" : "a"} ${release} release of Galatea. ${advice}`,
     });
   });
 }

@@ -68,10 +68,12 @@ function checkRelease(database: DatabaseSync, path: string, migrations: readonly
   const applied = appliedMigrations(database);
   const known = migrations.map(({ id }) => id);
   if (applied.some((id) => !known.includes(id))) {
-    throw new Error(`'${path}' is of a newer release of Galatea; copy it with that release`);
+    throw new Error(`'${path}' was written by a newer release of Galatea. Copy it with that release`);
   }
   if (applied.length < known.length) {
-    throw new Error(`'${path}' is of an older release of Galatea; start this release over it once, then copy it`);
+    throw new Error(
+      `'${path}' was written by an older release of Galatea. Run 'galatea up' of this release with its data directory once, then repeat the copy`,
+    );
   }
 }
 

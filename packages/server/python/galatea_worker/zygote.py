@@ -38,7 +38,8 @@ from . import fork_hooks, heap, warm_up, wire, worker  # noqa: E402
 # The descriptors are the socket, the lifeline, the output and the arena. The descriptor of the model's file may follow.
 _DESCRIPTORS_PER_FORK = 4
 _FORK_BYTES_MAX = 1 << 16
-# A family is marked by a limit on real-time scheduling that no process reaches: eleven days in microseconds. Every descendant inherits it.
+# RLIMIT_RTTIME of a worker is this number of microseconds (eleven days, which no process reaches) plus a number of the worker. Its
+# descendants inherit the limit, so that the server finds and kills all of them.
 _FAMILY_MARK = 10**12
 _LENGTH = struct.Struct("<i")
 

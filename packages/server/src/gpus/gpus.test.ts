@@ -6,7 +6,7 @@ import { test, type TestContext } from "node:test";
 import { fileURLToPath } from "node:url";
 import { createLogger, delay, systemClock } from "@galatea/base";
 import { Nvml, NvmlError, openNvmlCalls } from "../native/index.ts";
-import { asCudaNumbers, gpuDevices, visibleGpuCount } from "./visible-gpus.ts";
+import { visibleReadings, gpuDevices, visibleGpuCount } from "./visible-gpus.ts";
 import { GpuWatch } from "./gpu-watch.ts";
 import { fakeNvml, fakeGpu } from "./fake-nvml.ts";
 import { testTimeoutMs } from "@galatea/base/core/eventually-fixture.ts";
@@ -176,7 +176,7 @@ test("a GPU program's device files are recognised, and there are none without th
 test("readings cover the GPUs of CUDA_VISIBLE_DEVICES, in its order", () => {
   const gpus = ["GPU-aa", "GPU-bb", "GPU-cc"].map((uuid) => ({ ...fakeGpu, uuid }));
   const readings = new Nvml(fakeNvml(gpus)).read();
-  const shown = (visible: string | null) => asCudaNumbers(readings, visible).map(({ uuid }) => uuid);
+  const shown = (visible: string | null) => visibleReadings(readings, visible).map(({ uuid }) => uuid);
   assert.deepEqual(shown(null), ["GPU-aa", "GPU-bb", "GPU-cc"]);
   assert.deepEqual(shown("2,0"), ["GPU-cc", "GPU-aa"]);
   assert.deepEqual(shown("GPU-b,0"), ["GPU-bb", "GPU-aa"]);

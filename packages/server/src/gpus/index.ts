@@ -3,4 +3,4 @@
  * neither requests nor the shutdown are delayed.
  */
 export { GpuWatch } from "./gpu-watch.ts";
-export { asCudaNumbers, gpuDevices, hasGpuDriver, visibleGpuCount } from "./visible-gpus.ts";
+export { visibleReadings, gpuDevices, hasGpuDriver, visibleGpuCount } from "./visible-gpus.ts";

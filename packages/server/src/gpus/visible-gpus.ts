@@ -25,7 +25,7 @@ export function gpuDevices(root = "/"): readonly string[] {
 }
 
 /** Returns the readings of the GPUs that are visible to CUDA, each with its CUDA number. */
-export function asCudaNumbers(readings: readonly GpuReading[], visible: string | null): readonly GpuReading[] {
+export function visibleReadings(readings: readonly GpuReading[], visible: string | null): readonly GpuReading[] {
   if (visible === null) return readings;
   return namedGpus(visible, readings.length).flatMap(
     (name) => readings.find(({ index, uuid }) => String(index) === name || uuid.startsWith(name)) ?? [],

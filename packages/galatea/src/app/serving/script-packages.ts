@@ -17,7 +17,7 @@ export function scriptPackagesDirectory({ root }: DataDirectories): string {
 export function scriptPackages(parts: {
   readonly directories: DataDirectories;
   readonly log: Logger;
-  /** See DirectoryCache. */
+  /** Maximum bytes of installed packages on disk. Unused sets are deleted, the least recently used first. */
   readonly bytesMax: number;
 }): PackageKeeper {
   const { directories, log, bytesMax } = parts;

@@ -129,7 +129,7 @@ class PythonBackend implements Backend {
     adoptOrphans();
     this.#pool = new ZygotePool({
       workerDirectory,
-      tenancy: () => this.#tenants?.tenancy ?? "",
+      tenantArguments: () => this.#tenants?.tenantArguments ?? "",
       zygotesMax,
       idleMs: zygoteIdleMs,
       learnedModulesMax,

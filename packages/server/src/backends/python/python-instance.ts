@@ -5,7 +5,7 @@ import { LoanCollector, toOutcome, ResultDecoder, type FrameContext } from "./ex
 import { frameLimits } from "./frame-limits.ts";
 import { planFrames, requestsBytesMax, spacesMax, type FramePlan, type FrameCapacity } from "./frame-plan.ts";
 import type { LentBlock } from "./lent-blocks.ts";
-import { lendSpaces } from "./lend-spaces.ts";
+import { lendOutputBlocks } from "./lend-output-blocks.ts";
 import { executionLimitMs, PythonCallingExecution } from "./calling-execution.ts";
 import type { PythonWorker } from "./python-worker.ts";
 import { SupervisedWorker } from "./supervised-worker.ts";
@@ -211,7 +211,7 @@ export class PythonInstance implements Instance, AsyncDisposable {
     let frame: Buffer;
     try {
       const requests = batch.map((request) => collector.request(request));
-      this.#lendSpaces({ worker, executionId, spaces }, batch.length);
+      this.#lendOutputBlocks({ worker, executionId, spaces }, batch.length);
       const mayWaitAwake = busyPolling.mayPoll(this.#mark);
       const nextIsNear = mayWaitAwake && isLone && brief && nowNs - this.#lastResultNs < nearNs;
       frame = encoder.encode({ executionId, loans: collector.loans, spaces, nextIsNear, requests });
@@ -238,7 +238,10 @@ export class PythonInstance implements Instance, AsyncDisposable {
   }
 
   /** Lends output blocks of the sizes that the last batch of this size used; none when the arena has too little memory. */
-  #lendSpaces(to: Pick<Pending, "executionId" | "spaces"> & { worker: PythonWorker }, requestCount: number): void {
+  #lendOutputBlocks(
+    to: Pick<Pending, "executionId" | "spaces"> & { worker: PythonWorker },
+    requestCount: number,
+  ): void {
     const { worker, executionId, spaces } = to;
     if (requestCount !== this.#spaceRequests || this.#spaceSizes.length > spacesMax) return;
     try {
@@ -276,7 +279,7 @@ export class PythonInstance implements Instance, AsyncDisposable {
       if (responses.isOver) this.#remove(id);
       return;
     }
-    const lent = lendSpaces(worker.lent, this.#options.frameContext.arena, id, decodeSpaceRequest(frame));
+    const lent = lendOutputBlocks(worker.lent, this.#options.frameContext.arena, id, decodeSpaceRequest(frame));
     if (lent instanceof InferenceError) return void worker.send(encodeSpace(id, lent.message, spaceRequestId));
     responses.lent(spaceRequestId, lent);
     worker.send(encodeSpace(id, lent, spaceRequestId));
@@ -323,7 +326,7 @@ export class PythonInstance implements Instance, AsyncDisposable {
     // A correct worker waits for each reply. Without this limit, one that does not read replies would make them accumulate.
     if (++pending.spaceRequestCount > frameLimits.spaceRequestsMax)
       throw new MalformedRecord(`execution ${pending.executionId} requests space too often`);
-    const lent = lendSpaces(worker.lent, this.#options.frameContext.arena, pending.executionId, sizes);
+    const lent = lendOutputBlocks(worker.lent, this.#options.frameContext.arena, pending.executionId, sizes);
     if (lent instanceof InferenceError) {
       pending.refusal = lent;
       return void worker.send(encodeSpace(pending.executionId, lent.message));

@@ -36,7 +36,7 @@ export interface TenantsOptions {
 export interface TenantLease extends AsyncDisposable {
   /** The confinement of a worker that is forked from the operator's interpreter. */
   readonly plan: ConfinementPlan;
-  /** Returns the environment as the tenant uses it. An interpreter that a model brought is confined from its start. */
+  /** Returns the environment. If the model ships its interpreter, the environment's command is wrapped in the tenant's confinement. */
   environment(asked: PythonEnvironment): PythonEnvironment;
 }
 
@@ -89,7 +89,7 @@ export class Tenants implements Disposable {
   }
 
   /** The arguments of `tenant.facts` and `tenant.Tenancy`, for zygotes that fork workers of tenants. */
-  get tenancy(): string {
+  get tenantArguments(): string {
     const { users } = this.#options.tenants;
     return JSON.stringify({
       root: this.#root,

@@ -18,7 +18,7 @@ import { printParameters } from "./execution-codec.ts";
 import { decodeSpaceRequest, readHeader } from "./frame-decoder.ts";
 import { frameLimits } from "./frame-limits.ts";
 import type { LentBlock, LentBlocks } from "./lent-blocks.ts";
-import { lendSpaces } from "./lend-spaces.ts";
+import { lendOutputBlocks } from "./lend-output-blocks.ts";
 import { readFlatObject } from "./untrusted-json.ts";
 import {
   frameBytesMax,
@@ -102,7 +102,7 @@ export class WorkerCalls {
   #giveSpace(id: number, sizes: readonly number[]): void {
     const { worker, arena } = this.#options;
     if (this.#open.has(id)) throw new MalformedRecord(`call ${id}, which is already running`);
-    const lent = lendSpaces(worker.lent, arena, noExecution, sizes);
+    const lent = lendOutputBlocks(worker.lent, arena, noExecution, sizes);
     if (lent instanceof InferenceError) return void worker.send(encodeCallSpace(id, lent.message));
     try {
       this.#begin(id, noExecution, lent);

@@ -6,8 +6,8 @@ import { Zygote, ZygoteEnded, type ForkedWorker, type ForkOptions } from "./zygo
 
 export interface ZygotePoolOptions {
   readonly workerDirectory: string;
-  /** Returns `Tenants.tenancy`, for zygotes of the operator's environments. */
-  readonly tenancy: () => string;
+  /** Returns `Tenants.tenantArguments`, for zygotes of the operator's environments. */
+  readonly tenantArguments: () => string;
   readonly zygotesMax: number;
   /** Time without a fork after which a zygote ends. The next load starts another one. */
   readonly idleMs: number;
@@ -195,9 +195,9 @@ export class ZygotePool implements AsyncDisposable {
 
   async #open(environment: PythonEnvironment, modules: readonly string[]): Promise<Zygote> {
     const { workerDirectory, clock, logger } = this.#options;
-    const tenancy = environment.directory === null ? this.#options.tenancy() : "";
+    const tenantArguments = environment.directory === null ? this.#options.tenantArguments() : "";
     const zygote = await Zygote.open(
-      { environment, workerDirectory, modules, tenancy, clock, logger },
+      { environment, workerDirectory, modules, tenantArguments, clock, logger },
       this.#closing.signal,
     );
     if (zygote.unconfined !== null && !this.#isUnconfinedLogged) {

@@ -34,7 +34,7 @@ export interface ZygoteOptions {
   readonly workerDirectory: string;
   readonly modules: readonly string[];
   /** Arguments of `tenant.facts`, for a zygote that forks workers of tenants; empty for others. */
-  readonly tenancy: string;
+  readonly tenantArguments: string;
   readonly clock: Clock;
   readonly logger: Logger;
 }
@@ -149,7 +149,7 @@ export class Zygote implements AsyncDisposable {
       const script = join(options.workerDirectory, "galatea_zygote.py");
       child = await spawnProcess({
         command: environment.command[0]!,
-        args: [...environment.command.slice(1), script, "3", options.tenancy, ...options.modules],
+        args: [...environment.command.slice(1), script, "3", options.tenantArguments, ...options.modules],
         env: environment.env,
         cwd: null,
         extraFds: [pair.theirs],

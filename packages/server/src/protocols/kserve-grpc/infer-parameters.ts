@@ -31,7 +31,9 @@ function readParameter(reader: ProtobufReader): WireParameter {
     if (reader.field === 3) parameter = { kind: "string_param", value: reader.string() };
     else if (reader.field === 4) {
       if (reader.wireType !== wireTypes.fixed64)
-        throw malformedMessageError("a double is of another type than expected");
+        throw malformedMessageError(
+          `the wire type of double_param must be ${wireTypes.fixed64} (found ${reader.wireType})`,
+        );
       parameter = { kind: "double_param", value: reader.double() };
     } else if (reader.wireType !== wireTypes.varint) reader.skip();
     else if (reader.field === 1) parameter = { kind: "bool_param", value: reader.bool() };

@@ -80,8 +80,8 @@ function numberOf(field: string): number | string {
 }
 
 /**
- * Splits a message into fields. An unclosed quotation mark or bracket is an ordinary character; the rest is searched
- * for its end only once.
+ * Splits a message into fields. A quotation mark or bracket without its closing character is an ordinary character. Each
+ * closing character is searched for in vain only once, so that the time is linear.
  */
 function fieldsIn(message: string): readonly string[] {
   const found: string[] = [];

@@ -3,7 +3,7 @@ import type { Arena } from "../../tensor/index.ts";
 import type { LentBlock, LentBlocks } from "./lent-blocks.ts";
 
 /** Allocates blocks of these sizes and lends them to an execution. Returns the error, and lends none, when one cannot be allocated. */
-export function lendSpaces(
+export function lendOutputBlocks(
   lent: LentBlocks,
   arena: Arena,
   executionId: number,
