@@ -8,7 +8,7 @@ import type { BlsClient } from "./bls-client.ts";
 
 /** The location of one model version on disk, and the name under which clients call it. */
 export interface ModelSource {
-  /** The name that clients use: the directory's, or the name under which the container API registered the archive. */
+  /** The name that clients use: the directory's name, or the name under which the container API registered the archive. */
   readonly servedName: string;
   /** Absolute path <repository>/<model>. */
   readonly modelDirectory: string;
@@ -24,11 +24,14 @@ export interface LoadContext {
   readonly backendConfig: ReadonlyMap<string, string>;
   /** Called when the health of the loaded model changes: a worker died, for a reason that the backend has logged, or was restarted. */
   readonly onHealth: (health: { readonly ok: true } | { readonly ok: false; readonly reason: string }) => void;
-  /** Called when `memoryBytes` may have changed without a load or unload: runs left memory behind, or it was released. */
+  /**
+   * Called when the memory of the loaded model (`memoryBytes`) may have changed without a load or unload: runs kept memory allocated, or it
+   * was released.
+   */
   readonly onMemory?: () => void;
   /**
-   * Reserves additional memory for the model. Disposing the reservation replaces it by a measurement of the model. Throws UNAVAILABLE, with
-   * the reason `out-of-memory`, when the memory budget does not allow it.
+   * Reserves additional memory for the model. When the reservation is disposed, a measurement of the model replaces it. Throws UNAVAILABLE,
+   * with the reason `out-of-memory`, if the memory budget does not allow it.
    */
   readonly reserveMore?: (bytes: DeviceBytes) => AsyncDisposable;
   /** Calls the other models of the namespace (BLS). */
@@ -38,19 +41,19 @@ export interface LoadContext {
   readonly signal: AbortSignal;
 }
 
-/** One loaded version of a model. Disposing it ends its workers and frees its memory. No execution may be running then. */
+/** One loaded version of a model. Disposing it ends its workers and frees its memory. No execution may be in progress then. */
 export interface LoadedModel extends AsyncDisposable {
   readonly instances: readonly Instance[];
   /** Additional instances that are started only when all others execute; absent when there are none. */
   readonly spares?: readonly Instance[];
   /**
-   * Returns the bytes that this version alone uses now: the private memory of its workers. Memory of sessions that several models share is
-   * counted once, not for each model.
+   * Returns the bytes that this version uses now: the private memory of its workers. The memory of a session that several models share is
+   * counted for only one of them.
    */
   memoryBytes(): Promise<DeviceBytes>;
   /**
-   * Ends running executions by force and rejects later ones; disposal then waits for no model code. Absent in a backend whose executions
-   * end once nothing waits for them (`Instance.abandonRequest`).
+   * Ends running executions by force and rejects later ones, so that disposal does not wait for model code. Absent in a backend whose
+   * executions end once no caller waits for them (`Instance.abandonRequest`).
    */
   readonly abandon?: (reason: string) => void;
 }
@@ -75,8 +78,8 @@ export interface Backend extends AsyncDisposable {
   readonly runs?: (backend: string) => Promise<boolean>;
   complete(source: ModelSource, config: ModelConfig, context: LoadContext): Promise<ModelConfig>;
   /**
-   * Returns the memory that a load would add, when the backend can tell better than from the sizes of the files: for example none for
-   * content that another model has loaded. Null otherwise.
+   * Returns the memory that a load would add, if the backend knows it better than the sizes of the files show. For example, a load adds
+   * nothing if another model has loaded the same content. Null otherwise.
    */
   estimateBytes(source: ModelSource, config: ModelConfig): Promise<DeviceBytes | null>;
   /** Returns the bytes of the model's files that are already in memory for another model; absent when models do not share files. */
@@ -84,6 +87,9 @@ export interface Backend extends AsyncDisposable {
   load(source: ModelSource, config: ModelConfig, context: LoadContext): Promise<LoadedModel>;
   /** Checks a model as a load does, without running its code; absent when loads of this backend run no code of the model. */
   readonly check?: (source: ModelSource, config: ModelConfig) => Promise<ModelCheck>;
-  /** Starts what the first load would otherwise wait for, if its prerequisites are installed. */
+  /**
+   * Prepares the backend (for example, starts its processes) so that the first load does not wait for that. Does nothing if the
+   * prerequisites are not installed.
+   */
   warmUp(): Promise<void>;
 }

@@ -19,7 +19,7 @@ export interface ModelCall {
   readonly parameters: ReadonlyMap<string, ParameterValue>;
   readonly sequence: SequenceFlags | null;
   readonly queueTimeoutUs: number;
-  /** Aborts when no caller waits for the response any more, at the latest when the calling model's own request ends. */
+  /** Aborts when no caller waits for the response any more. This happens at the latest when the calling model's own request ends. */
   readonly signal: AbortSignal;
   /** The calling execution; null for a call from a thread that belongs to no execution. */
   readonly caller: CallingExecution | null;
@@ -31,13 +31,13 @@ export interface ModelCall {
  */
 export interface BlsClient {
   /**
-   * Calls a model. Takes ownership of the inputs, even when it fails; the caller owns the response. Rejects with an InferenceError that has
-   * the code for clients and Triton's text for models. The text names the called model when no execution was started.
+   * Calls a model. Takes ownership of the inputs, even on failure; the caller owns the response. Rejects with an InferenceError, whose code
+   * is for clients and whose text is Triton's text for models. The text names the called model if no execution was started.
    */
   infer(call: ModelCall): Promise<InferenceResponse>;
   /**
-   * Calls a model with any number of responses: a decoupled model's, or the only one of another model. Resolves after the last response;
-   * never rejects.
+   * Calls a model and passes each of its responses to `sink`: any number from a decoupled model, one from another model. Resolves after the
+   * last response; never rejects.
    */
   stream(call: ModelCall, sink: ResponseSink): Promise<void>;
   load(

@@ -1,4 +1,4 @@
-/** The device with a model's memory: the machine's main memory, or a GPU with its number. */
+/** The device that contains a model's memory: the machine's main memory, or a GPU with its number. */
 export type MemoryDevice = "machine" | `gpu ${number}`;
 
 /** Bytes by device. A device without an entry has 0 bytes. */

@@ -3,8 +3,8 @@ import type { Backend, ModelSource } from "./backend.ts";
 import { backendRemedy } from "./unsupported-backends.ts";
 
 /**
- * Returns the backend with this name, otherwise the first one that also runs its models. Throws INVALID_ARG with Triton's text and a remedy
- * when there is none; UNAVAILABLE when its packages are not installed on this machine.
+ * Returns the backend with this name, otherwise the first backend that also runs models of this name. Throws INVALID_ARG with Triton's text
+ * and a remedy if there is none, and UNAVAILABLE if its packages are not installed on this machine.
  */
 export async function findBackend(
   backends: readonly Backend[],

@@ -1,7 +1,7 @@
 import { access, readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 
-/** TensorRT's prerequisites on a machine. Libraries have the name under which the loader finds them; null when absent. */
+/** TensorRT's prerequisites on a machine. Each library is the name under which the dynamic loader finds it; null if absent. */
 export interface GpuMachine {
   readonly hasGpu: boolean;
   readonly driver: string | null;

@@ -1,6 +1,6 @@
 /**
- * The contract between the engine and the backends. Backends do not depend on each other, except for pure readers: `algorithms` uses the
- * trees of `fil`.
+ * The contract between the engine and the backends. Backends do not depend on each other, with one exception: `algorithms` uses the tree
+ * parsers of `fil`.
  */
 export type { Backend, LoadContext, LoadedModel, ModelCheck, ModelSource } from "./backend.ts";
 export { machineBytes, type DeviceBytes, type MemoryDevice } from "./device-bytes.ts";

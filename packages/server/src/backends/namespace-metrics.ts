@@ -17,7 +17,7 @@ export interface MetricCells {
   readonly byteOffset: number;
 }
 
-/** The values that one process has contributed to a series (a family with one set of labels). */
+/** The values that one process has contributed to a series (a metric family with one set of labels). */
 export interface MetricHolderCells extends MetricCells {
   /** Unique among the processes that share the series. */
   readonly id: number;
@@ -29,15 +29,15 @@ export interface MetricHolderCells extends MetricCells {
   value(): number;
 }
 
-/** A reference to a metric family. Disposing it releases its cells, which must not be written afterwards. */
+/** A reference to a metric family. Disposing it releases the family's cells, which must not be written afterwards. */
 export interface MetricFamilyLease extends Disposable {
-  /** Throws INVALID_ARG with Triton's texts for invalid labels and bounds, and UNAVAILABLE when there are too many. */
+  /** Throws INVALID_ARG with Triton's texts for invalid labels or bounds, and UNAVAILABLE if there are too many series. */
   openSeries(labels: ReadonlyMap<string, string>, bounds: readonly number[]): MetricHolderCells;
 }
 
 /**
- * The custom metrics of the models in one namespace. Models that use the same family and labels share the value, as in tritonserver;
- * namespaces are isolated from each other.
+ * The custom metrics of the models in one namespace. Models that use the same family and labels share one value, as in tritonserver.
+ * Namespaces are isolated from each other.
  */
 export interface NamespaceMetrics {
   /**

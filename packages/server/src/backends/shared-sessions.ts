@@ -1,9 +1,9 @@
-/** A reference to a loaded model. Disposing the last one frees the model. */
+/** A reference to a loaded model. When the last reference is disposed, the model is freed. */
 export interface SessionLease<Session> extends AsyncDisposable {
   readonly session: Session;
-  /** Returns whether the session is charged to this lease; the oldest lease is charged. */
+  /** Returns whether the session's memory is charged to this lease. It is charged to the oldest lease. */
   isCharged(): boolean;
-  /** Returns the bytes of the session if it is charged to this lease, otherwise 0. The sum over all leases is therefore correct. */
+  /** Returns the bytes of the session if it is charged to this lease, otherwise 0. The sum over all leases counts each session once. */
   chargedBytes(): number;
 }
 
@@ -12,14 +12,14 @@ interface Shared<Session> {
   readonly bytes: () => number;
   /** Leases, the oldest first, each with the callback for a change of its charge. */
   readonly leases: Map<SessionLease<Session>, () => void>;
-  /** Number of open leases and of calls that wait for one. */
+  /** Number of open leases and of pending calls for a lease. */
   useCount: number;
 }
 
 /** Sessions by content: models with equal content share one session. */
 export class SharedSessions<Session extends AsyncDisposable> {
   readonly #byKey = new Map<string, Shared<Session>>();
-  /** Sessions that are being freed. A new lease of the same content waits until that is done. */
+  /** Sessions that are being freed. A new lease of the same content waits until its session is freed. */
   readonly #closing = new Map<string, Promise<void>>();
 
   get count(): number {
@@ -31,12 +31,12 @@ export class SharedSessions<Session extends AsyncDisposable> {
     return this.#byKey.has(key);
   }
 
-  /** Reports a change of the session's size, to the lease that is charged. */
+  /** Notifies the charged lease that the session's size has changed. */
   changed(key: string): void {
     this.#byKey.get(key)?.leases.values().next().value?.();
   }
 
-  /** Returns a lease, and calls `open` when no other lease of `key` exists. A lease without `onCharged` is never charged. */
+  /** Returns a lease. Calls `open` first if no lease of `key` exists. A lease without `onCharged` is never charged. */
   async lease(
     key: string,
     options: { bytes: () => number; onCharged: (() => void) | null; open: () => Promise<Session> },
@@ -87,7 +87,7 @@ export class SharedSessions<Session extends AsyncDisposable> {
     }
   }
 
-  /** Ends a lease. Returns true for the last one; the next lease opens the session again. */
+  /** Removes a lease. Returns true for the last one; the next lease opens the session again. */
   #leave(key: string, shared: Shared<Session>): boolean {
     shared.useCount -= 1;
     if (shared.useCount > 0) return false;

@@ -4,8 +4,10 @@ import { readGpus } from "./read-gpus.ts";
 
 /**
  * The program of the process that reads GPUs, with a simulated driver. The file named by its second argument selects the behavior:
- * "answers", "gone" (the driver's library is missing) or "loaded" (not yet); from the second reading on "hangs", "crashes" or "lost" (the
- * GPU).
+ * - "answers": the driver works;
+ * - "gone": the driver's library is missing;
+ * - "unloaded": the library is present, but the driver is not loaded yet;
+ * - "hangs", "crashes" or "lost": from the second reading on, the driver blocks, ends the process, or has lost the GPU.
  */
 const does = readFileSync(process.argv[3]!, "utf8");
 let reads = 0;

@@ -9,11 +9,11 @@ export interface FakeGpu {
   readonly limitMilliwatts: number;
   readonly millijoules: bigint;
   readonly processes: readonly (readonly [pid: number, bytes: bigint])[];
-  /** Calls that return this status instead of success. */
+  /** Statuses to return instead of success, by function. */
   readonly statuses?: Partial<Readonly<Record<keyof NvmlCalls, number>>>;
 }
 
-/** Simulates NVIDIA's management library on a machine without GPUs. As the real library, it writes results to the memory of the caller. */
+/** Simulates NVIDIA's management library on a machine without GPUs. Like the real library, it writes results to the caller's memory. */
 export function fakeNvml(gpus: readonly FakeGpu[], statuses: FakeGpu["statuses"] = {}): NvmlCalls {
   const of = (device: bigint) => gpus[Number(device - 1000n)]!;
   const write =

@@ -1,12 +1,12 @@
 import type { GpuReading } from "../native/index.ts";
 
-/** A line of the process that reads GPUs: one JSON text. */
+/** A line that the process that reads GPUs prints: one JSON text. */
 export type GpuLine =
   | { readonly kind: "reading"; readonly readings: readonly GpuReading[] }
   /** The GPUs cannot be read; the process ends after this line. */
   | { readonly kind: "failed"; readonly message: string };
 
-/** Large enough for many processes on many GPUs; a longer line is not output of this program. */
+/** Maximum length of a line. It has space for many processes on many GPUs; a longer line cannot come from this program. */
 export const gpuLineBytesMax = 2 ** 20;
 
 export function printGpuLine(line: GpuLine): string {

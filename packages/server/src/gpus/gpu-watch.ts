@@ -19,20 +19,23 @@ export interface GpuWatchOptions {
   readonly random: () => number;
   /** Environment of the process that reads the GPUs. */
   readonly env: Readonly<Record<string, string>>;
-  /** The program and its arguments, followed by the interval. Tests use a program with a simulated driver. */
+  /** The program and its arguments, to which the interval is appended. Tests pass a program with a simulated driver. */
   readonly program?: readonly [path: string, ...args: string[]];
   readonly restart?: { readonly firstMs: number; readonly maxMs: number };
   /** Time without output after which the process is killed and restarted. */
   readonly silentMsMax?: number;
 }
 
-/** The first response of a driver may take this long, because GPUs are initialized first. */
+/** Long, because the driver initializes the GPUs before its first response. */
 const silentMsDefault = 30_000;
 const restartDefault = { firstMs: 1000, maxMs: 60_000 };
 /** Readings older than this number of intervals are stale. */
 const staleIntervals = 3;
 const staleMsMin = 2000;
-/** Time to wait for the end of a killed process: one that is blocked in the driver ends only when the driver's call returns. */
+/**
+ * Maximum wait in milliseconds until a killed process ends. A process that is blocked in the driver ends only when the driver's call
+ * returns.
+ */
 const endMsMax = 500;
 
 /**

@@ -124,7 +124,7 @@ for (const [does, says] of [
     assert.match(lines[0]!, says);
     await until(() => opened.readings().length === 0);
     await writeFile(driver, "answers");
-    // One that works for a moment and fails again begins anew until the file is read.
+    // The driver may fail again before the file is read; the watch then restarts the process.
     await until(() => (opened.readings()[0]?.energyJoules ?? 0) >= 5003);
     const failed = lines.filter((line) => says.test(line)).length;
     const again = lines.filter((line) => line === "GPU metrics are available again").length;

@@ -3,8 +3,8 @@ import { Nvml, type NvmlCalls } from "../native/index.ts";
 import { printGpuLine } from "./gpu-lines.ts";
 
 /**
- * The signal that makes the program read the GPUs at once, instead of at the end of the interval. Must be sent only after the program's
- * first line.
+ * The signal that makes the program read the GPUs at once, instead of at the end of the interval. Must not be sent before the program has
+ * printed its first line.
  */
 export const readNowSignal = "SIGUSR2";
 
@@ -13,7 +13,7 @@ export const unreadableExit = 3;
 
 /**
  * The main loop of the process that reads GPUs: opens the library, and prints its readings every `intervalMs`. The library's calls may
- * block in the driver for ever, therefore they run in a process of their own. Resolves when they fail.
+ * block in the driver for ever, therefore a separate process makes them. Resolves when a call fails.
  */
 export async function readGpus(open: () => NvmlCalls, intervalMs: number): Promise<void> {
   let wake = new AbortController();

@@ -9,7 +9,7 @@ export function hasGpuDriver(root = "/"): boolean {
 
 /**
  * Returns the number of GPUs on which models can be placed: those with a device file in this machine or container. `visible`
- * (CUDA_VISIBLE_DEVICES; null when it is not set) limits them to those that it names.
+ * (CUDA_VISIBLE_DEVICES; null when unset) restricts the result to the GPUs that it names.
  */
 export function visibleGpuCount(visible: string | null, root = "/"): number {
   const present = hasGpuDriver(root) ? countDevices(join(root, "dev")) : 0;
@@ -33,7 +33,7 @@ export function visibleReadings(readings: readonly GpuReading[], visible: string
 }
 
 /**
- * Returns the GPUs that `visible` names, in order: their positions are their CUDA numbers. As CUDA does, stops at the first one that is
+ * Returns the GPUs that `visible` names, in order: their positions are their CUDA numbers. Like CUDA, stops at the first one that is
  * absent.
  */
 function namedGpus(visible: string, present: number): readonly string[] {
@@ -43,7 +43,7 @@ function namedGpus(visible: string, present: number): readonly string[] {
     const isNumber = /^\d+$/.test(name);
     if (!isNumber && !/^(GPU|MIG)-/.test(name)) break;
     if (isNumber && Number(name) >= present) break;
-    // CUDA shows no GPUs at all when the variable names one twice.
+    // CUDA shows no GPUs at all if the variable names one of them twice.
     if (named.includes(name)) return [];
     named.push(name);
   }

@@ -5,9 +5,9 @@ import type { OnnxValueInfo } from "./onnxruntime-values.ts";
 import type { RunResult, RunValue } from "./run-wire.ts";
 
 export interface DirectRun {
-  /** Packed elements, strings as a BYTES tensor; read in place. */
+  /** Packed elements, strings as a BYTES tensor; the library reads them without a copy. */
   readonly inputs: readonly { readonly index: number; readonly shape: readonly number[]; readonly data: Uint8Array }[];
-  /** null lets the library allocate; it then requests memory from `place`. */
+  /** null lets the library allocate the output; the run then calls `place` for the memory to copy it to. */
   readonly outputs: readonly {
     readonly index: number;
     readonly target: { readonly shape: readonly number[]; readonly data: Uint8Array } | null;
@@ -15,7 +15,7 @@ export interface DirectRun {
   readonly place: (index: number, result: RunResult) => Uint8Array;
 }
 
-/** Runs of a session on the thread that asks, over memory of this process: for benches and tests. */
+/** Runs a session on the calling thread, with tensors in this process's memory. For benchmarks and tests. */
 export class DirectRuns {
   readonly #session: OnnxSession;
   readonly #caller: RunCaller;

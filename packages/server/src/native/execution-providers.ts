@@ -42,7 +42,7 @@ export function appendProvider(api: OrtApi, sessionOptions: bigint, { name, opti
       const [names, values] = [0, 1].map((side) => BigUint64Array.from(texts, (pair) => addressOf(pair[side]!)));
       checkStatus(api, api[row.update](handle, names!, values!, options.length));
       checkStatus(api, api[row.append](sessionOptions, handle));
-      // Keeps the texts reachable until here; the library has copied them by now.
+      // This write keeps the texts reachable until here. The library has copied them by now.
       texts.length = 0;
     } finally {
       api[row.release](handle);

@@ -26,7 +26,7 @@ export interface RunOutput {
   readonly numbers: Float32Array;
 }
 
-/** Runs a model of integers in and FP32 out, as ONNX Runtime opens it. Inputs and outputs go by name. */
+/** Runs a model with integer inputs and FP32 outputs through ONNX Runtime's own session. Inputs and outputs are addressed by name. */
 export async function runOnnx(
   runtime: OnnxRuntime,
   modelPath: string,

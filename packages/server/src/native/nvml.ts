@@ -1,23 +1,23 @@
 import type { NvmlCalls, NvmlDevice } from "./nvml-calls.ts";
 
-/** The readings of one GPU at one time. Null: not available for this kind of GPU, or for this user. */
+/** The readings of one GPU at one time. A null value is not available for this kind of GPU, or for this user. */
 export interface GpuReading {
   /** Number of the GPU in the order CUDA_DEVICE_ORDER=PCI_BUS_ID. */
   readonly index: number;
   readonly uuid: string;
   readonly memoryTotalBytes: number | null;
   readonly memoryUsedBytes: number | null;
-  /** Share of the driver's last sampling period in which a kernel ran, from 0 to 1. */
+  /** Fraction of the driver's last sampling period in which a kernel ran, from 0 to 1. */
   readonly utilization: number | null;
   readonly powerWatts: number | null;
   readonly powerLimitWatts: number | null;
   /** Consumed energy in joules since the driver was loaded. */
   readonly energyJoules: number | null;
-  /** GPU memory of each process that computes on this GPU; 0 when unknown. Process ids are those of the caller's namespace. */
+  /** GPU memory in bytes of each process that computes on this GPU; 0 when unknown. Process ids are those of the caller's pid namespace. */
   readonly processes: readonly { readonly pid: number; readonly memoryBytes: number }[];
 }
 
-/** A failed call that concerns all GPUs or one: the driver was unloaded, or the GPU is lost. */
+/** A failed call: the driver was unloaded (all GPUs are affected), or a GPU is lost. */
 export class NvmlError extends Error {
   constructor(call: string, text: string) {
     super(`${call}: ${text}`);
@@ -32,7 +32,7 @@ const success = 0;
  */
 const unanswered: ReadonlySet<number> = new Set([3, 4, 6, 7, 13, 21]);
 const uuidBytes = 96;
-/** Maximum number of processes; for a GPU with more, none is reported. */
+/** Maximum number of processes per GPU. A GPU with more processes reports none. */
 const processesMax = 1024;
 /** Number of 64-bit words of an nvmlProcessInfo_t: the process id, the bytes, and two 32-bit numbers. */
 const processWords = 3;

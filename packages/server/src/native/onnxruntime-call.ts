@@ -12,7 +12,7 @@ import {
 import { elementBytes, onnxStringType, onnxTensorKind, callForInt, readTensorInfo } from "./onnxruntime-values.ts";
 import { runRankMax, type RunCommand, type RunResult, type RunValue } from "./run-wire.ts";
 
-/** An output of a run: type and shape. `isPlaced` is false when the library allocated its memory. */
+/** Type and shape of an output of a run. `isPlaced` is false if the library allocated its memory. */
 export interface RunOutputInfo extends RunResult {
   readonly isPlaced: boolean;
 }
@@ -22,7 +22,7 @@ export interface RunOutputInfo extends RunResult {
  * `end`.
  */
 export class RunCaller {
-  /** OrtRunOptions for plain runs, and for runs that shrink the memory pool. Through them another thread can terminate a run. */
+  /** OrtRunOptions for plain runs, and for runs that shrink the memory pool. Another thread can terminate a run through them. */
   readonly plainOptions: bigint;
   readonly shrinkingOptions: bigint;
   readonly #api: OrtApi;

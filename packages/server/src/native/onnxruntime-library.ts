@@ -2,8 +2,8 @@ import { createRequire } from "node:module";
 import { dirname, extname, join } from "node:path";
 
 /**
- * Returns the path of the ONNX Runtime library for this platform. The published package carries it in `onnxruntime/` beside this file,
- * where `scripts/build.ts` copies it to. A checkout has it in its development dependency `onnxruntime-node`, whose JavaScript is not loaded.
+ * Returns the path of the ONNX Runtime library for this platform. In the published package, `scripts/build.ts` has copied it to
+ * `onnxruntime/` beside this file. In a checkout, it is in the development dependency `onnxruntime-node`, whose JavaScript is not loaded.
  */
 export function onnxRuntimeLibrary(): string {
   const { platform, arch } = process;

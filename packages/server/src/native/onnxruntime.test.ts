@@ -192,7 +192,7 @@ test("errors of ONNX Runtime are reported with their own text", async () => {
 });
 
 test("a session's threads are bound to their own processors, and end with the session", async () => {
-  // Threads that may run on one processor only.
+  // Counts the threads that may run on only one processor.
   const boundCount = () =>
     readdirSync("/proc/self/task").filter((task) =>
       /^Cpus_allowed_list:\t\d+$/m.test(readFileSync(`/proc/self/task/${task}/status`, "utf8")),
@@ -201,7 +201,7 @@ test("a session's threads are bound to their own processors, and end with the se
   const before = boundCount();
   {
     await using _session = await openModel(identity("FLOAT"));
-    // A thread binds itself when it first runs.
+    // The library pins a thread when the thread first runs.
     await eventually(() => boundCount() - before === (processorCount > 1 ? 1 : 0));
   }
   assert.equal(boundCount(), before);
@@ -231,12 +231,12 @@ test("200 loads and runs leave no memory behind", async () => {
   const beforeBytes = process.memoryUsage.rss();
   for (let i = 0; i < 200; i += 1) await cycle();
   const grownBytes = process.memoryUsage.rss() - beforeBytes;
-  // One forgotten session would be 4 MiB, 200 of them 800.
+  // One leaked session would be 4 MiB; 200 of them would be 800 MiB.
   assert.ok(grownBytes < 40 * 2 ** 20, `grew by ${grownBytes} bytes`);
 });
 
 test("the library stays mapped as long as it is in use", () => {
-  // Before its first session nothing but this program holds the library in memory.
+  // Before the first session, only this program keeps the library loaded.
   const script = `
     import { setImmediate } from "node:timers/promises";
     import { openOnnxRuntime } from ${JSON.stringify(new URL("./onnxruntime.ts", import.meta.url).href)};

@@ -20,9 +20,9 @@ import { divideProcessors, trimHeap, usableProcessors, type ThreadPlacement } fr
 export interface OnnxRuntimeOptions {
   /** Path of libonnxruntime.so, with or without a version number. */
   readonly libraryPath: string;
-  /** Threads of a run including the calling thread; 0 for one per core. They belong to a pool of the session, or to the shared pool. */
+  /** Threads of a run, including the calling thread; 0 for one per core. They belong to the session's own pool or to the shared pool. */
   readonly intraOpThreadCount: number;
-  /** Limit of the threads in all pools of sessions together; further sessions use the shared pool. */
+  /** Limit of the sum of threads in sessions' own pools. When it is reached, further sessions use the shared pool. */
   readonly ownThreadCountMax: number;
   readonly interOpThreadCount: number;
   /** True if threads of pools spin for a moment before they sleep. */
@@ -67,7 +67,7 @@ export interface OnnxSession extends AsyncDisposable {
   /** Addresses of zero-terminated texts: the names of inputs and outputs. */
   readonly inputNames: readonly bigint[];
   readonly outputNames: readonly bigint[];
-  /** The best processors for its runs; null when any processor will do. */
+  /** The best processors for the session's runs; null if all processors are equal. */
   readonly placement: ThreadPlacement | null;
 }
 
@@ -91,8 +91,8 @@ const ortArenaAllocator = 1;
 const ortMemoryDefault = 0;
 
 /**
- * Opens the library with one environment: one thread pool and one memory pool for all sessions. A process opens it once. Every session
- * must be disposed before it.
+ * Opens the library with one environment: one thread pool and one memory pool for all sessions. A process must open it only once. Every
+ * session must be disposed before the runtime.
  */
 export function openOnnxRuntime(options: OnnxRuntimeOptions): OnnxRuntime {
   return new OpenLibrary(options);
@@ -232,8 +232,8 @@ class OpenSession implements OnnxSession {
 }
 
 /**
- * A model of one operator that copies one number, run only for its side effect: the library frees unused parts of the shared memory pool
- * after a run that requests it.
+ * A model with one operator that copies one number. It is run only for a side effect: after a run that requests it, the library frees
+ * unused parts of the shared memory pool.
  */
 interface Sweeper {
   sweep(): void;
@@ -291,9 +291,9 @@ function openEnvironment({ api }: OrtLibrary, options: OnnxRuntimeOptions): bigi
 const graphLevels = { none: 0, basic: 1, extended: 2, all: 99 } as const;
 
 /**
- * Time for which threads of a session's own pool spin before they sleep. It bridges the gap between two operators, and is short enough that
- * the threads release their cores soon after a run. The shared pool has no such setting: its runs of MiniLM take 7.1 ms instead of 6.2
- * (bench/rows/encoder.ts).
+ * Time in microseconds for which threads of a session's own pool spin before they sleep. It bridges the gap between two operators, and is
+ * short enough that the threads release their cores soon after a run. The shared pool has no such setting: there, a run of MiniLM takes 7.1
+ * ms instead of 6.2 ms (bench/rows/encoder.ts).
  */
 const ownSpinUs = 50;
 

@@ -13,15 +13,15 @@ import {
 } from "./run-wire.ts";
 
 /**
- * Start options of a run thread (run-thread.ts): a thread that receives run commands from a socket, calls the library, and sends the results.
+ * Start options of a run thread (run-thread.ts). The thread receives run commands from a socket, calls the library, and sends the results.
  */
 export interface RunThreadData {
   readonly libraryPath: string;
-  /** The thread's end of a socket pair. The thread closes it when it ends for any reason. */
+  /** The thread's end of a socket pair. The thread closes it when the thread ends for any reason. */
   readonly fd: number;
 }
 
-/** The first message of a run thread: it is ready. Contains the addresses of its OrtRunOptions. */
+/** The first message of a run thread, which reports that it is ready. Contains the addresses of its OrtRunOptions. */
 export interface RunThreadReady {
   readonly options: readonly bigint[];
 }

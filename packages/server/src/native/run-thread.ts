@@ -4,8 +4,8 @@ import { openOrtLibrary, checkStatus } from "./onnxruntime-api.ts";
 import type { RunThreadData, RunThreadReady } from "./run-thread-worker.ts";
 
 /**
- * A thread that only runs models. It receives its runs directly from a socket (run-wire.ts), so that no JavaScript thread is between the
- * caller and the run thread. A session prefers the same thread, whose caches contain its data. The thread ends when the peer closes its socket.
+ * A thread that only runs models. It receives its runs directly from a socket (run-wire.ts), so that no other JavaScript thread delays them.
+ * Each session prefers one thread, because that thread's caches contain the session's data. The thread ends when the peer closes its socket.
  */
 export interface RunThread {
   /** Makes current and later runs end at their next operator (true), or lets them run to their end (false). */
@@ -21,7 +21,7 @@ export async function openRunThread(data: RunThreadData): Promise<RunThread> {
     // The thread does not own tensors, so its garbage is small.
     resourceLimits: { maxYoungGenerationSizeMb: 1 },
   });
-  worker.on("error", () => {}); // The thread ends next, and the peer of its socket sees that.
+  worker.on("error", () => {}); // The `exit` event follows, and the peer sees that its socket is closed.
   worker.once("exit", () => closeSync(data.fd));
   const ready = await new Promise<RunThreadReady>((resolve, reject) => {
     worker.once("message", resolve);

@@ -11,7 +11,6 @@ import {
   readRunThreadCommand,
 } from "./run-wire.ts";
 
-/** Objects with a prototype, as the decoder creates them. */
 const plain = { noNullPrototype: true };
 const natural = fc.maxSafeNat();
 const shape = fc.array(natural, { maxLength: 64 });

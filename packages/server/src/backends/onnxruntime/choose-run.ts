@@ -1,9 +1,9 @@
 export interface RunLimits {
-  /** Maximum number of concurrent runs, without long ones. */
+  /** Maximum number of concurrent runs, not counting long ones. */
   readonly slotCount: number;
   /**
-   * Age at which a run counts as long. A long run no longer occupies a slot, so that other runs do not wait for it; it keeps its thread and
-   * competes for processors.
+   * Age in nanoseconds at which a run counts as long. A long run no longer occupies a slot, so that other runs do not wait for it. It keeps
+   * its thread and competes for processors.
    */
   readonly longNs: number;
   /** Maximum number of concurrent runs of one model, and of one tenant, long ones included. */
@@ -26,7 +26,7 @@ export interface ActiveRun {
 
 export interface WaitingOwner<Owner extends RunOwner> {
   readonly owner: Owner;
-  /** Total duration of the tenant's completed runs. */
+  /** Total duration of the tenant's completed runs, in nanoseconds. */
   readonly usedNs: number;
 }
 
@@ -37,14 +37,14 @@ export interface RunQueueState<Owner extends RunOwner> {
   readonly nowNs: number;
 }
 
-/** `later`: no run may start now. Choose again at that time; if it is null, when a run has ended. */
+/** `later` means that no run may start now. The caller must choose again at the given time, or, if it is null, when a run has ended. */
 export type RunChoice<Owner extends RunOwner> =
   | { readonly kind: "admit"; readonly owner: Owner }
   | { readonly kind: "later"; readonly atNs: number | null };
 
 /**
- * Chooses the next run. Considers models below their limit, and takes the one whose tenant has used the least time, current runs included;
- * among equals the first that arrived.
+ * Chooses the next run. Among the models below their limit, it takes the one whose tenant has used the least time, including current runs.
+ * Among equals it takes the one that arrived first.
  */
 export function chooseRun<Owner extends RunOwner>(
   { running, waiting, nowNs }: RunQueueState<Owner>,

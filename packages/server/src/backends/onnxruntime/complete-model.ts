@@ -9,8 +9,8 @@ const batchSizeDefault = 4;
 
 /**
  * Returns the fields that a model file adds to its configuration, in the configuration's JSON form. As in Triton, inputs or outputs are
- * added when the whole list is empty; the batch size (with dynamic batching) when every input and output has a dynamic first dimension.
- * Throws INVALID_ARG when the configuration sets a batch size and the model cannot batch.
+ * added if the whole list is empty. The batch size and dynamic batching are added if every input and output has a dynamic first dimension.
+ * Throws INVALID_ARG if the configuration sets a batch size and the model cannot batch.
  */
 export function completeFromModelFile(
   config: ModelConfig,

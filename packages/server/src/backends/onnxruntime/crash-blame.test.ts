@@ -7,7 +7,7 @@ const untaken: RunningTask = { closed: Promise.resolve(), isUnread: true };
 const end = new RunnerEnded("none", "signal SIGFPE");
 const [one, other] = [{}, {}];
 
-/** What each is blamed with when the process has ended. */
+/** Returns the blame of each task after the process has ended. */
 function blames(under: readonly (readonly [object, RunningTask])[], accused: object | null = null): string[] {
   const suspects = new CrashBlame();
   for (const [task, suspect] of under) suspects.start(task, suspect);

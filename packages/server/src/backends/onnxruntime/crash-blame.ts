@@ -1,6 +1,6 @@
 /**
- * The error of a task whose process has ended. `certain`: this task ran alone, so it caused the crash. `possible`: other tasks ran too.
- * `none`: another task is known to be the cause.
+ * The error of a task whose process has ended. `certain`: this task ran alone, so it caused the crash. `possible`: other tasks ran at the
+ * same time. `none`: another task is known to be the cause.
  */
 export class RunnerEnded extends Error {
   readonly blame: "certain" | "possible" | "none";
@@ -14,7 +14,7 @@ export class RunnerEnded extends Error {
   }
 }
 
-/** A run or load inside the library, which may crash its process. */
+/** A run or load inside the library, which may crash the process. */
 export interface RunningTask {
   /** Resolves when no more messages about the task can arrive. */
   readonly closed: Promise<void>;

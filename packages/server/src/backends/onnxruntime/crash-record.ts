@@ -5,11 +5,11 @@ export interface CrashLimits {
   readonly refusedAfter: number;
   /** Time in milliseconds without a crash after which the count of crashes decreases by one. */
   readonly forgetMs: number;
-  /** Maximum number of contents with crashes; beyond it, the one whose last crash is oldest is removed. */
+  /** Maximum number of crashed contents that are recorded. When it is exceeded, the content whose last crash is oldest is removed. */
   readonly contentsMax: number;
 }
 
-/** The process in which content may run, given its crashes: in the shared process, in a separate one, or not at all. */
+/** The process in which content may run, as its crashes determine: the shared process, a separate one, or none. */
 export type Verdict = "shared" | "apart" | "refused";
 
 interface Crashes {
@@ -18,7 +18,8 @@ interface Crashes {
 }
 
 /**
- * Counts the crashes of each content. A key identifies files and settings: when a file changes, it is different content without crashes.
+ * Counts the crashes of each content. A key identifies files and settings. When a file changes, the key changes too, and the count starts
+ * at 0.
  */
 export class CrashRecord {
   readonly #limits: CrashLimits;
@@ -40,7 +41,7 @@ export class CrashRecord {
     if (this.#byKey.size > this.#limits.contentsMax) this.#byKey.delete(this.#byKey.keys().next().value as string);
   }
 
-  /** Returns the number of crashes that still count. */
+  /** Returns the number of crashes that have not expired. */
   countOf(key: string, nowMs: number): number {
     const crashes = this.#byKey.get(key);
     if (crashes === undefined) return 0;

@@ -2,13 +2,15 @@ import { open } from "node:fs/promises";
 import { InferenceError } from "@galatea/base";
 import type { ExecutionProvider } from "../../native/index.ts";
 
-/** The operator that contains an engine built by TensorRT, or the name of its file. Operator names are plain text in a model file. */
+/**
+ * The operator that contains an engine built by TensorRT, or the name of the engine's file. Operator names are plain text in a model file.
+ */
 const operatorName = "EPContext";
 const chunkBytes = 2 ** 20;
 
 /**
- * Rejects a model file with TensorRT engines if TensorRT would run it in a process with other tenants' tensors: an engine is code. (A file
- * that contains the name by chance, with a probability of 2^-72 for each byte, is rejected too.)
+ * Rejects a model file with TensorRT engines if TensorRT would run it in a process with other tenants' tensors, because an engine is code.
+ * A file that contains the operator's name by chance is rejected too; the probability is 2^-72 for each byte.
  */
 export async function rejectEmbeddedEngines(
   modelPath: string,
@@ -18,7 +20,7 @@ export async function rejectEmbeddedEngines(
   if (!providers.some(({ name }) => name === "tensorrt")) return;
   await using file = await open(modelPath);
   const window = Buffer.alloc(operatorName.length - 1 + chunkBytes);
-  // The name may span two chunks: the end of each chunk is searched again with the next one.
+  // The name may span two chunks, therefore the end of each chunk is searched again with the next one.
   let kept = 0;
   for (;;) {
     const { bytesRead } = await file.read(window, kept, chunkBytes);

@@ -2,8 +2,8 @@ import type { DeviceBytes } from "../device-bytes.ts";
 import { MemoryLedger } from "./memory-ledger.ts";
 
 /**
- * GPU memory of a runner process: the driver reports it for the process, and it is divided among the sessions on each GPU. The first
- * session is also charged with the memory of the process itself (CUDA's context and libraries).
+ * GPU memory of a runner process. The driver reports only the total of the process, which is divided among the sessions on each GPU. The
+ * first session is also charged with the memory of the process itself (CUDA's context and libraries).
  */
 export class GpuMemory {
   readonly #read: () => Promise<DeviceBytes>;
@@ -23,7 +23,7 @@ export class GpuMemory {
     );
   }
 
-  /** Opens a session with `open`, charges it with the growth of the GPU memory, and returns the result of `open`. */
+  /** Calls `open` to open a session, charges the session with the growth of the GPU memory, and returns the result of `open`. */
   async during<T>(key: string, device: number, open: () => Promise<T>): Promise<T> {
     const before = (await this.#read()).get(`gpu ${device}`) ?? 0;
     const opened = await open();

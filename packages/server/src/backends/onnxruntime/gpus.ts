@@ -24,7 +24,7 @@ export interface OnnxGpus {
   /** Returns the GPU memory that these processes use. */
   readonly bytesOf: (pids: readonly number[]) => Promise<DeviceBytes>;
   /**
-   * True if models may keep TensorRT engines in their own files. False when tenants share a process: an engine is code, and one from a
+   * True if models may keep TensorRT engines in their own files. False if tenants share a process, because an engine is code: one from a
    * tenant's archive could access the tensors of other tenants.
    */
   readonly keepsEngines: boolean;
@@ -55,7 +55,7 @@ export function rejectMissingGpu({ name, message, instanceGroups }: ModelConfig,
   );
 }
 
-/** Returns the providers with absolute paths. Their paths must be files of the model itself. */
+/** Returns the providers with absolute paths. Throws if a path does not name a file of the model itself. */
 export async function resolvePaths(
   providers: readonly ExecutionProvider[],
   { modelDirectory, servedName }: ModelSource,
@@ -79,8 +79,8 @@ export async function resolvePaths(
 }
 
 /**
- * Resolves a path inside the model's directory but outside of its version directories, whose files are the model. Rejects links that lead
- * elsewhere.
+ * Resolves a path inside the model's directory. Rejects a path in a version directory, because those files are the model, and a link to a
+ * location outside the model's directory.
  */
 async function ownPath(
   directory: string,
@@ -98,7 +98,7 @@ async function ownPath(
   return path;
 }
 
-/** Returns the path with the links of its existing part resolved. */
+/** Returns the path with the symbolic links in its existing part resolved. */
 async function existingAncestor(path: string): Promise<string> {
   try {
     return await realpath(path);

@@ -17,7 +17,7 @@ interface IsolatedRunner {
   readonly starting: Promise<Runner>;
   /** Number of callers that use this process or wait for it. */
   userCount: number;
-  /** Runs the tasks of the process one after another. */
+  /** Queue that runs the tasks of the process one after another. */
   readonly turns: SerialQueue;
   idle: Disposable | null;
 }
@@ -26,7 +26,7 @@ interface IsolatedRunner {
 export class IsolatedRunners implements AsyncDisposable {
   readonly #options: IsolatedRunnersOptions;
   readonly #byKey = new Map<string, IsolatedRunner>();
-  /** Opened when a process may be free. */
+  /** Notifies waiting callers that a process may be free. */
   readonly #freed = new ChangeNotifier();
   #isClosed = false;
 
@@ -34,7 +34,7 @@ export class IsolatedRunners implements AsyncDisposable {
     this.#options = options;
   }
 
-  /** Runs `work` in the process of this content, while no other task runs there. */
+  /** Runs `work` in the process of this content, while no other task runs in that process. */
   async use<T>(key: string, work: (runner: Runner) => Promise<T>): Promise<T> {
     const apart = await this.#take(key);
     try {

@@ -11,15 +11,15 @@ export interface InputSlot {
 
 export interface JoinedInputs {
   readonly inputs: readonly ModelInput[];
-  /** Size of each request on the batch axis; 1 when the model does not batch. */
+  /** Number of rows (size on the batch axis) of each request; 1 if the model does not batch. */
   readonly rowCounts: readonly number[];
   /** Blocks that were allocated for joined inputs. The caller releases them after the run. */
   readonly blocks: readonly Block[];
 }
 
 /**
- * Returns the inputs of one run for a batch. A single request, and requests whose tensors are adjacent in memory (usual after an ensemble
- * step that ran as one batch), are passed by reference. Other requests are copied into one block.
+ * Returns the inputs of one run for a batch. Tensors of a single request are passed by reference. So are tensors that are adjacent in
+ * memory, as they usually are after an ensemble step that ran as one batch. Other tensors are copied into one block.
  */
 export function joinInputs(
   batch: readonly InferenceRequest[],
@@ -43,7 +43,7 @@ export function joinInputs(
   return { inputs, rowCounts: batch.map((request) => request.inputs[0]?.shape[0] ?? 1), blocks };
 }
 
-/** Returns the input with this name of every request; null when none has it, because it is optional. */
+/** Returns the input with this name of every request; null if the input is optional and no request has it. */
 function findAll(batch: readonly InferenceRequest[], name: string): readonly Tensor[] | null {
   const tensors: Tensor[] = [];
   for (const request of batch) {
@@ -87,7 +87,7 @@ function joinBytes(
     byteLength += data.byteLength;
   }
   if (byteLength === 0) return { byteOffset: 0, byteLength };
-  // The library must not read misaligned elements, which binary data after a JSON header of odd length has.
+  // The library must not read misaligned elements. Binary data after a JSON header of odd length is misaligned.
   const aligned = first.byteOffset % elementBytes === 0;
   if (adjacent && aligned && firstBlock !== null) {
     return { byteOffset: firstBlock.byteOffset + first.byteOffset - firstBlock.bytes.byteOffset, byteLength };

@@ -1,6 +1,6 @@
 import { Socket } from "node:net";
 
-/** Limit of a message, in bytes; a longer one is an error of the sender. A model with ten thousand inputs needs about a megabyte. */
+/** Limit of a message in bytes; a longer message is an error of the sender. A model with ten thousand inputs needs about one megabyte. */
 const messageBytesMax = 64 * 1024 * 1024;
 
 export interface JsonChannelEvents {
@@ -9,7 +9,7 @@ export interface JsonChannelEvents {
   onClosed(): void;
 }
 
-/** JSON messages, one on each line, over one end of a socket pair. Owns the file descriptor. */
+/** JSON messages, one per line, over one end of a socket pair. Owns the file descriptor. */
 export class JsonChannel {
   readonly #socket: Socket;
   readonly #events: JsonChannelEvents;

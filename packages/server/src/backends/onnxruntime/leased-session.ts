@@ -4,7 +4,7 @@ import type { ModelRun } from "./model-run.ts";
 import type { SessionContent } from "./runner.ts";
 import type { Runners } from "./runners.ts";
 
-/** A session of a loaded model. It stays valid when its process crashes and another one loads it again. */
+/** A session of a loaded model. It stays valid when its process crashes, because the next process loads the content again. */
 export interface LeasedSession extends AsyncDisposable {
   readonly inputs: readonly OnnxValueInfo[];
   readonly outputs: readonly OnnxValueInfo[];

@@ -1,15 +1,15 @@
-/** The memory charged to a session: what opening it took, plus its share of the memory that runs have left behind. */
+/** The memory charged to a session: the memory that opening it added, and its share of the memory that runs have not released. */
 interface SessionMemory {
   openedBytes: number;
   keptBytes: number;
-  /** Duration of its runs since the last measurement, in nanoseconds. */
+  /** Total duration of the session's runs since the last measurement, in nanoseconds. */
   ranNs: number;
 }
 
 /**
- * Divides the memory of a runner process among its sessions, without the memory of the process itself. The charges add up to the last
- * measurement. Growth is charged to the sessions that have run since the previous measurement, by the duration of their runs. A decrease
- * first reduces the memory that runs have left behind.
+ * Divides the memory of a runner process among its sessions, excluding the memory that the process had before its first session. The sum of
+ * the charges equals the last measurement. Growth is charged to the sessions that have run since the previous measurement, in proportion to
+ * the duration of their runs. A decrease first reduces the charges for memory that runs have not released.
  */
 export class MemoryLedger {
   readonly #byKey = new Map<string, SessionMemory>();

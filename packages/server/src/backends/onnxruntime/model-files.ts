@@ -14,7 +14,10 @@ export interface ModelFiles {
 interface FileIdentity {
   readonly path: string;
   readonly byteLength: number;
-  /** Identity of a file: device, inode, size, and times of birth and modification. While it is equal, the content is too. */
+  /**
+   * Identity of a file: device, inode, size, and times of birth and modification. As long as the identity is equal, the content is assumed
+   * to be equal.
+   */
   readonly key: string;
 }
 
@@ -23,16 +26,16 @@ const hashesMax = 10_000;
 const chunkBytes = 1024 * 1024;
 
 /**
- * Finds models and hashes their files. A file is hashed once until it changes, even if it has many names (hard links): thousands of
- * directories with the same weights cost one hash.
+ * Finds models and hashes their files. A file is hashed again only after it changes, even if it has many names (hard links). Thousands of
+ * directories with hard links to the same weights cost one hash.
  */
 export class ModelFileIndex {
   /** Hashes by file identity, ordered by last use. */
   readonly #hashes = new Map<string, Promise<string>>();
 
   /**
-   * Finds the files of a model. `model.onnx` may be a file, or a directory that contains one. The key covers all files next to it, because
-   * weights may be in them. Throws UNAVAILABLE when there is no model.
+   * Finds the files of a model. `model.onnx` may be a file, or a directory that contains one. The key covers all files in the same
+   * directory, because weights may be in them. Throws UNAVAILABLE if there is no model.
    */
   async find(versionDirectory: string, fileName: string, modelName: string): Promise<ModelFiles> {
     const wanted = join(versionDirectory, fileName);
@@ -106,7 +109,7 @@ function identityOf(path: string, found: BigIntStats): FileIdentity {
   return { path, byteLength: Number(found.size), key };
 }
 
-/** Resolves with the result of `looking`, or with null when the path does not exist. */
+/** Resolves with the result of the file system call `looking`; null if the path does not exist. */
 async function unlessGone<Found>(looking: Promise<Found>): Promise<Found | null> {
   try {
     return await looking;

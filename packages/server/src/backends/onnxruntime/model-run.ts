@@ -22,8 +22,8 @@ export interface ModelInput {
 export interface ModelOutput {
   readonly index: number;
   /**
-   * The block for the elements, of exactly their size (null when there are no elements). The whole target is null when the size is unknown
-   * before the run.
+   * The block for the elements, of exactly their size (a null block if there are no elements). The whole target is null if the size is
+   * unknown before the run.
    */
   readonly target: {
     readonly shape: readonly number[];
@@ -69,7 +69,7 @@ export function toRunCommand(run: ModelRun, { session, base, ...how }: RunTarget
   };
 }
 
-/** Checks the results against the run, because a model may have corrupted its process. */
+/** Checks the results against the run, because a model may have corrupted the runner process. */
 export function checkResults(run: ModelRun, results: readonly RunResult[]): void {
   if (results.length !== run.outputs.length)
     throw new InferenceError(

@@ -25,7 +25,10 @@ const addModel: Partial<OnnxModel> = {
 
 const weightBytes = 16 * 2 ** 20;
 
-/** As `addModel`, with weights: what a session without any is charged is less than what its process takes and frees by itself. */
+/**
+ * `addModel` with weights. A session without weights uses less memory than its process allocates and frees on its own, so its charge cannot
+ * be tested.
+ */
 const heavyAddModel: Partial<OnnxModel> = {
   ...addModel,
   constants: [{ name: "zeros", type: "FLOAT", dims: [weightBytes / 4], bytes: new Uint8Array(weightBytes) }],
@@ -38,7 +41,7 @@ const heavyAddModel: Partial<OnnxModel> = {
   ],
 };
 
-/** Whether a model is charged its session's memory. */
+/** Returns whether the memory of its session is charged to this model. */
 async function isCharged(model: LoadedModel): Promise<boolean> {
   return (await model.memoryBytes()).get("machine")! > weightBytes / 2;
 }
@@ -222,7 +225,7 @@ test("strings are batched too, and outputs may have dynamic sizes", async () => 
 });
 
 test("an output of another size than declared is returned unchanged", async () => {
-  // Declared [batch, n], really [n, batch]: the library believes the declaration until it runs.
+  // The model declares [batch, n] and returns [n, batch]. The library relies on the declaration until the run.
   const source = await write("liar", {
     inputs: [
       { name: "x", type: "FLOAT", dims: ["batch", "n"] },
@@ -265,7 +268,7 @@ test("a failed run fails every request of its batch and leaks no memory", async 
   for (const given of batch) instance!.abandonRequest(given);
   const gone = await running;
   for (const outcome of gone.outcomes) assert.ok(outcome instanceof InferenceError && outcome.code === "CANCELLED");
-  // One of two is not all, and a request that has ended is nobody's.
+  // The run continues while one of the two requests waits. Abandoning a request that has already ended has no effect.
   const half = [bad(), bad()];
   const kept = instance!.execute(half);
   for (const given of [half[0]!, batch[1]!]) instance!.abandonRequest(given);
@@ -319,7 +322,7 @@ test("a configuration that does not match the model is rejected with Triton's er
     shop.load(source, 'optimization { execution_accelerators { cpu_execution_accelerator { name: "openvino" } } }'),
     { code: "UNSUPPORTED", message: /^Execution Accelerator 'openvino' is requested for model / },
   );
-  // On a machine without a GPU it speeds up nothing, and the model serves all the same.
+  // On a machine without a GPU, the accelerator has no effect, and the model is served on the CPU.
   const accelerator = 'optimization { execution_accelerators { gpu_execution_accelerator { name: "tensorrt" } } }';
   await using accelerated = await shop.load(source, accelerator);
   assert.equal(accelerated.instances.length, 2);
@@ -359,7 +362,7 @@ test("models with equal content and settings share one session, charged once", a
   }
   const charges = () => Promise.all(models.map(isCharged));
   assert.deepEqual(await charges(), [true, false, false, true]);
-  // The charge moves on when its bearer goes.
+  // When the charged model is unloaded, the next model is charged.
   await models.shift()![Symbol.asyncDispose]();
   assert.deepEqual(await charges(), [true, false, true]);
   const { outcomes } = await models[0]!.instances[0]!.execute([

@@ -26,9 +26,9 @@ export interface OnnxRuntimeBackendOptions
   readonly slotCount: number;
   /** Threads of a run; 0 for one per core. `--backend-config` may set another number. */
   readonly intraOpThreadCount: number;
-  /** Limit of the threads in thread pools of single sessions; further sessions share one pool. */
+  /** Limit of the sum of threads in sessions' own thread pools. When it is reached, further sessions share one pool. */
   readonly ownThreadCountMax: number;
-  /** Duration in milliseconds after which a run counts as long: other runs no longer wait for it. */
+  /** Duration in milliseconds after which a run counts as long and other runs no longer wait for it. */
   readonly longRunMs: number;
   /** Concurrent long runs of one model, and of one tenant, which are allowed in addition to `slotCount`. */
   readonly longRunsOfModelMax: number;
@@ -40,7 +40,7 @@ export interface OnnxRuntimeBackendOptions
 
 /** Options that have a default. */
 export const onnxRuntimeBackendDefaults = {
-  // Most runs take a hundredth of this.
+  // A typical run takes a hundredth of this time.
   longRunMs: 100,
   // Each long run occupies a thread and takes processors from other models.
   longRunsOfModelMax: 2,
@@ -56,7 +56,7 @@ export const onnxRuntimeBackendDefaults = {
   terminateMs: 5000,
 } as const;
 
-/** Time for which a session that was opened to complete a configuration is kept for the load that usually follows. */
+/** Time in milliseconds for which a session that was opened to complete a configuration is kept for the load that usually follows. */
 const completionKeptMs = 5_000;
 
 /** Creates the backend `onnxruntime`, which runs ONNX models through ONNX Runtime's C API in separate processes. */
@@ -72,7 +72,7 @@ class OnnxRuntimeBackend implements Backend {
   readonly #arenas = new ArenaUse(async (arena) => {
     for (const runners of await this.#allRunners()) await runners.forget(arena);
   });
-  /** Disposals of sessions that `complete` has opened, by load key, until their load. */
+  /** Functions that dispose the sessions opened by `complete`, by load key. An entry exists until the model's load. */
   readonly #kept = new Map<string, () => Promise<void>>();
   #runners: Runners | null = null;
   /** Processes for models on GPUs; null until the first such model. */
@@ -95,7 +95,7 @@ class OnnxRuntimeBackend implements Backend {
 
   async estimateBytes(source: ModelSource, config: ModelConfig): Promise<DeviceBytes> {
     const found = await this.#files.find(source.versionDirectory, fileNameOf(config), config.name);
-    // Memory that runs have left behind is released before more is requested.
+    // Memory that earlier runs have not released is released before more is requested.
     for (const runners of await this.#allRunners()) await runners.settle();
     const bytes = new Map<MemoryDevice, number>();
     for (const device of this.#devicesOf(config)) {
@@ -185,7 +185,7 @@ class OnnxRuntimeBackend implements Backend {
   ): Promise<PlacedSession> {
     const parameters = await this.#parametersOn(source, config, device);
     const opened = await this.#runnersOn(device, context.backendConfig);
-    // The process starts while the files are read. A failed start is reported by the load itself.
+    // The process starts while the files are read. If the start fails, the load reports the error.
     opened.warmUp().catch(() => {});
     const find = () => this.#files.find(source.versionDirectory, fileNameOf(config), config.name);
     const found = await find();
@@ -235,7 +235,7 @@ class OnnxRuntimeBackend implements Backend {
 /** The session of a model on one device. */
 interface PlacedSession {
   readonly lease: SessionLease<LeasedSession>;
-  /** Returns the GPU memory of the session, even if another model that shares it is charged. */
+  /** Returns the GPU memory of the session, even if it is charged to another model that shares the session. */
   readonly gpuBytes: () => DeviceBytes;
 }
 
@@ -247,7 +247,7 @@ interface PlacedModel {
   readonly device: number | null;
 }
 
-/** Everything that determines a session except its files. Models with equal parameters and files share one session. */
+/** All properties that determine a session, except its files. Models with equal parameters and files share one session. */
 type PlacedParameters = SessionParameters & Pick<PlacedModel, "device">;
 
 function loadedModel(parts: {
@@ -337,8 +337,8 @@ function runnersOptions(
     intraOpThreadCount: threadCount(backendConfig, "intra_op_thread_count") || options.intraOpThreadCount,
     ownThreadCountMax: options.ownThreadCountMax,
     interOpThreadCount: threadCount(backendConfig, "inter_op_thread_count") ?? 0,
-    // ONNX Runtime's own key. With "0", each operator of a run waits for its threads to wake (MiniLM, 8 tokens: 2.2 ms instead of 1.5 on
-    // two cores); otherwise they occupy cores for a moment after each operator.
+    // This is ONNX Runtime's own key. With "0", each operator of a run waits for its threads to wake: MiniLM with 8 tokens takes 2.2 ms
+    // instead of 1.5 ms on two cores. Otherwise threads occupy cores for a moment after each operator.
     spin: backendConfig.get("session.intra_op.allow_spinning") !== "0",
   };
   const runThreadsMax = Math.max(options.runsMax, slotCount);

@@ -1,4 +1,4 @@
-/** Models that end their process or never end themselves: what their neighbours notice. Longer attacks are in conformance/faults. */
+/** Models that crash their process or never end: the effects on other models. Longer attacks are in conformance/faults. */
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { writeFile } from "node:fs/promises";
@@ -69,7 +69,7 @@ test("endless runs of one tenant do not delay another tenant's runs", async () =
   const requests = [0, 1, 2, 3].map(() => negation());
   const running = requests.map((each, instance) => loops.instances[instance]!.execute([each]));
   for (let answered = 0; answered < 50; answered += 1) await negates(good);
-  // Their clients go; the library looks at the next operator.
+  // The clients disconnect. The library checks for termination at the next operator.
   for (const [instance, each] of requests.entries()) loops.instances[instance]!.abandonRequest(each);
   for (const { outcomes } of await Promise.all(running)) {
     assert.ok(outcomes[0] instanceof InferenceError && outcomes[0].code === "CANCELLED");
@@ -80,7 +80,7 @@ test("endless runs of one tenant do not delay another tenant's runs", async () =
 
 test("a run over its time limit is terminated, and its process continues", async () => {
   const deadlineMs = 50_000;
-  // Loads and runs of other models have deadlines too.
+  // Loads, and runs of other models, have deadlines too.
   const clock = new ManualTimersClock(deadlineMs);
   await using shop = await open({ deadlineMs, clock });
   await using good = await load(shop, "good", harmless);
@@ -101,7 +101,7 @@ test("a load sent to a process that was just killed is not blamed, and succeeds 
   for (let round = 0; round < 5; round += 1) {
     const pid = await onlyRunner();
     const source = await write(shop, `later${round}`, { ...harmless, graphName: `later ${round}` });
-    // Before this process can have noticed.
+    // The load below starts before this process can detect that the runner was killed.
     process.kill(pid, "SIGKILL");
     await using _later = await shop.load(source, "");
     await negates(good);

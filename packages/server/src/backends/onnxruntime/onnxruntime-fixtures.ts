@@ -17,13 +17,13 @@ import {
 
 export const libraryPath = onnxRuntimeLibrary();
 
-/** A repository in a fresh folder, an arena, and the backend over them. */
+/** A repository in a new directory, an arena, and a backend that uses both. */
 export interface OnnxFixture extends AsyncDisposable {
   readonly directory: string;
   readonly arena: Arena;
   readonly backend: Backend;
   readonly logged: readonly string[];
-  /** Makes `<name>/1/`. */
+  /** Creates `<name>/1/`. */
   source(name: string): Promise<ModelSource>;
   config(name: string, text: string): ModelConfig;
   complete(source: ModelSource, text: string, backendConfig?: Record<string, string>): Promise<ModelConfig>;

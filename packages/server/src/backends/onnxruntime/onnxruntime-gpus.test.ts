@@ -29,13 +29,13 @@ async function writeNegative(shop: OnnxFixture, name: string): Promise<ModelSour
 
 interface Twin extends OnnxGpus {
   readonly asked: { readonly device: number; readonly providers: ReturnType<typeof providersOnGpu> }[];
-  /** What the driver says that the twin's process holds. */
+  /** GPU memory of the fake's process, as the driver reports it. */
   held: DeviceBytes;
 }
 
 /**
- * Two GPUs that are not there: everything is as on a machine with them, in processes of their own and with the library of a path of its own,
- * but for the last step, in which sessions are given no provider and so run on the CPU.
+ * Simulates two GPUs. Everything is as on a machine with GPUs, including separate processes and a separate library path, except for the last
+ * step. Sessions get no execution provider, and therefore run on the CPU.
  */
 function twin(options: Partial<OnnxGpus> = {}): Twin {
   const gpus: Twin = {
@@ -105,7 +105,7 @@ test("models are placed on the machine's GPUs by default, and a missing GPU is n
 test("GPU memory is charged to the oldest model with a session there, and a load reserves its file's length", async () => {
   const gpus = twin();
   let reads = 0;
-  // Before the load and after it.
+  // The driver is read before the load and after it.
   const bytesOf = () => Promise.resolve(new Map(reads++ === 0 ? [] : [["gpu 1", 700] as const]));
   await using shop = await openOnnxFixture({ gpus: { ...gpus, bytesOf } });
   const text = "instance_group { count: 1 kind: KIND_GPU gpus: [ 1 ] }";
@@ -167,7 +167,7 @@ test("a provider that cannot be opened fails only the load, with the loader's re
     return true;
   };
   await assert.rejects(shop.load(source, ""), refusal("cuda", /galatea model add onnxruntime-gpu/));
-  // The package for the CPU on arm64 has no code for TensorRT at all, and says so.
+  // The package for the CPU on arm64 contains no code for TensorRT, and its error says so.
   await assert.rejects(
     shop.load(source, accelerated('{ name: "tensorrt" }')),
     refusal("tensorrt", /libnvinfer\.so\.10/),
@@ -295,7 +295,7 @@ test("GPU memory that runs retain is charged to the sessions that ran, and relea
   const memory = new GpuMemory(() => Promise.resolve(held));
   await memory.during("a", 0, async () => (held = new Map([["gpu 0", 400]])));
   await memory.during("b", 0, async () => (held = new Map([["gpu 0", 500]])));
-  // What was there before the first session is no session's opening, and is shared out.
+  // Memory that existed before the first session is not charged to the opening of one session; it is divided among all.
   assert.deepEqual([memory.bytesOf("a"), memory.bytesOf("b")], [new Map([["gpu 0", 400]]), new Map([["gpu 0", 100]])]);
   memory.ran("b", 10);
   held = new Map([["gpu 0", 900]]);

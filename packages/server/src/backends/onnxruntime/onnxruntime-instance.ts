@@ -23,7 +23,7 @@ export interface InstanceDependencies {
   readonly outputs: readonly { readonly name: string; readonly index: number }[];
 }
 
-/** The requests of the running batch that are not cancelled, and the callback that ends the run when none is left. */
+/** The requests of the running batch that are not cancelled, and the callback that ends the run when no such request is left. */
 interface Running {
   readonly waiting: Set<InferenceRequest>;
   readonly controller: AbortController;
@@ -129,7 +129,7 @@ async function run(parts: InstanceDependencies, options: RunOptions): Promise<Al
   } catch (error) {
     for (const block of blocks.values()) block.release();
     if (!foreseen || !isShapeSurprise(error)) throw error;
-    // The actual sizes differ from the declared ones: from now on, the library allocates these outputs.
+    // The actual sizes differ from the declared ones. In later runs, the library allocates these outputs.
     for (const { index } of wanted) unforeseeable.add(index);
     return await run(parts, options);
   }

@@ -2,8 +2,8 @@ import type { OnnxValueInfo } from "../../native/index.ts";
 import type { ModelInput } from "./model-run.ts";
 
 /**
- * Returns the shape of an output if it is known before a run: its dimensions are fixed, or have the name of an input's dimension. Null when
- * a dimension is unknown; then the library allocates the output.
+ * Returns the shape of an output if it is known before a run: each dimension is fixed, or has the same name as an input's dimension.
+ * Returns null if a dimension is unknown; the library then allocates the output.
  */
 export function predictOutputShape(
   output: OnnxValueInfo,

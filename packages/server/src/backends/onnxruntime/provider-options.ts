@@ -33,7 +33,7 @@ const named =
   (key, value, model) =>
     parameter(key, value, model).map(([, found]) => [option, found] as const);
 
-/** Converts a path, which must be relative and inside the model's directory, because a model may not read or write other files. */
+/** Converts a path, which must be relative and inside the model's directory. A model must not access other files. */
 const ownPath: Parameter = (key, value, { name }) => {
   const parts = value.split("/");
   if (value === "" || value.startsWith("/") || parts.includes("..") || value.includes("\0"))
@@ -58,8 +58,8 @@ const algorithms = ["EXHAUSTIVE", "HEURISTIC", "DEFAULT"] as const;
 const strategies = ["kNextPowerOfTwo", "kSameAsRequested"] as const;
 
 /**
- * Parameters of the CUDA accelerator that a configuration may set. Others are rejected: some of the library's options are addresses of
- * functions that it calls.
+ * Parameters of the CUDA accelerator that a configuration may set. Others are rejected, because some of the library's options are addresses
+ * of functions that the library calls.
  */
 const cudaParameters: Readonly<Record<string, Parameter>> = {
   cudnn_conv_algo_search: oneOf(...algorithms),
@@ -131,13 +131,13 @@ const tensorRtParameters: Readonly<Record<string, Parameter>> = {
 
 /** Options of the TensorRT provider that are paths inside the model's directory. */
 export const pathOptions: ReadonlySet<string> = new Set(["trt_engine_cache_path", "trt_timing_cache_path"]);
-/** Options that are valid only with a path. Without one, TensorRT would write files to the server's working directory. */
+/** Options that are valid only with a path option. Without a path, TensorRT would write files to the server's working directory. */
 const needsPath = [
   ["trt_engine_cache_enable", "trt_engine_cache_path"],
   ["trt_timing_cache_enable", "trt_timing_cache_path"],
 ] as const;
 
-/** Parameters of the model itself that configure the CUDA provider: Triton's older form. Their values are numbers instead of names. */
+/** Parameters of the model itself that configure the CUDA provider, in Triton's older form. Their values are numbers instead of names. */
 const modelParameters: Readonly<Record<string, Parameter>> = {
   cudnn_conv_algo_search: byNumber(algorithms),
   gpu_mem_limit: whole,

@@ -31,7 +31,7 @@ const limits = { slotCount: 1, longNs: 100e6, modelRunsMax: 2, tenantRunsMax: 2,
 
 const owner = (tenant: number) => ({ tenant, model: "m" });
 
-/** Notes who is let in, and keeps the turns. */
+/** Records the runs that were admitted, and keeps the disposables that end them. */
 function book(turns: RunQueue) {
   const admitted: number[] = [];
   const held = new Map<number, Disposable>();

@@ -19,18 +19,21 @@ interface Queue extends RunOwner {
 const tenantsMax = 1024;
 
 /**
- * Queues of runs. `chooseRun` divides the runtime fairly among tenants. The length is bounded by the callers: each instance of a model runs
- * one batch at a time.
+ * Queues of runs. `chooseRun` divides the processing time fairly among tenants. The callers limit the length of the queues, because each
+ * instance of a model runs one batch at a time.
  */
 export class RunQueue {
   readonly #limits: RunLimits;
   readonly #clock: Clock;
-  /** Tenants with running or waiting runs, and idle tenants that have used more time than others. */
+  /** Tenants with running or waiting runs, and idle tenants that have used more time than the floor. */
   readonly #tenants = new Map<number, Tenant>();
   readonly #queues = new Set<Queue>();
   readonly #running = new Set<ActiveRun>();
   #timer: Disposable | null = null;
-  /** Used time of the tenant that was admitted last. A new tenant starts with at least this, so that idle time cannot be saved up. */
+  /**
+   * Used time, in nanoseconds, of the tenant that was admitted last. A new tenant starts with at least this value, so that a tenant cannot
+   * accumulate credit while it is idle.
+   */
   #floorNs = 0;
 
   constructor(limits: RunLimits, clock: Clock) {
@@ -44,7 +47,7 @@ export class RunQueue {
     return count;
   }
 
-  /** Resolves when the owner may start a run; disposing the result ends the run. Rejects with CANCELLED when the signal aborts before. */
+  /** Resolves when the owner may start a run; disposing the result ends the run. Rejects with CANCELLED if the signal aborts first. */
   enter(owner: RunOwner, signal: AbortSignal | null): Promise<Disposable> {
     if (signal?.aborted) return Promise.reject(new InferenceError("CANCELLED", "Request cancelled"));
     const queue = this.#queue(owner);

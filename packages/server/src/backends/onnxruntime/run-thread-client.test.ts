@@ -7,7 +7,7 @@ import { RunThreadClient, RunThreadEnded } from "./run-thread-client.ts";
 
 const nextTick = () => new Promise((resolve) => setImmediate(resolve));
 
-/** A run thread, played by the test. */
+/** Opens a client; the test acts as the run thread. */
 function open(context: TestContext) {
   const pair = openSocketPair();
   const broken: string[] = [];

@@ -12,13 +12,13 @@ import {
 } from "../../native/index.ts";
 import { sendNonBlocking, SystemCallError } from "@galatea/base/system";
 
-/** One buffer for all run threads: their reads run one after another in one thread, and the data is consumed before each read returns. */
+/** One buffer for all run threads. Their reads run one after another in one thread, and the data is consumed before each read returns. */
 const readBuffer = Buffer.allocUnsafeSlow(64 * 1024);
 
 /** The error of a run that was not started, because the runner's thread had ended before it received the command. */
 export class RunThreadEnded extends Error {}
 
-/** The server's side of one run thread, which is a thread of a runner process. Sends one command at a time. Owns the file descriptor. */
+/** The server's side of a run thread, which belongs to a runner process. Sends one command at a time. Owns the file descriptor. */
 export class RunThreadClient {
   readonly number: number;
   /** Processors to which the run thread is pinned. */
@@ -34,7 +34,7 @@ export class RunThreadClient {
   #partial: Buffer | null = null;
   #partialBytes = 0;
 
-  /** `onBroken` is called when the run thread is unusable: its thread has ended or has sent an invalid result. */
+  /** `onBroken` is called when the run thread is unusable: it has ended or has sent an invalid result. */
   constructor(number: number, fd: number, onBroken: (error: InferenceError) => void) {
     this.number = number;
     this.#fd = fd;
@@ -120,7 +120,7 @@ export class RunThreadClient {
     this.#keepPartial(byteLength);
   }
 
-  /** Stores the beginning of an incomplete result. */
+  /** Keeps the first bytes of an incomplete result until the remaining bytes arrive. */
   #keepPartial(byteLength: number): void {
     const have = this.#partialBytes + byteLength;
     const grown = Buffer.allocUnsafeSlow(have);

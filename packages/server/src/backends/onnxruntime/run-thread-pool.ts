@@ -5,11 +5,11 @@ import { RunThreadClient } from "./run-thread-client.ts";
 
 export interface RunThreadPoolOptions {
   readonly runThreadsMax: number;
-  /** Starts the run thread at the other end of its socket. The caller still owns the descriptor. */
+  /** Starts the run thread, which owns the other end of the socket. The caller still owns the descriptor. */
   readonly open: (number: number, fd: number) => Promise<unknown>;
   /**
-   * Called when a thread has ended or sent an invalid result. The run itself fails later, with the end of the process, which is the better
-   * explanation.
+   * Called when a thread has ended or sent an invalid result. The run itself fails later, when the process ends, because that error is the
+   * better explanation.
    */
   readonly onBroken: () => void;
 }
@@ -18,7 +18,7 @@ export interface RunThreadPoolOptions {
 export class RunThreadPool {
   readonly #options: RunThreadPoolOptions;
   readonly #threads: (Promise<RunThreadClient> | null)[] = [];
-  /** All opened threads. One whose thread has ended stays here, because its pending run fails when the process ends. */
+  /** All opened threads. A thread that has ended stays in this set, because its pending run fails only when the process ends. */
   readonly #opened = new Set<RunThreadClient>();
   readonly #busy = new Set<number>();
 
@@ -31,7 +31,7 @@ export class RunThreadPool {
     await this.#thread(0);
   }
 
-  /** Takes an idle thread: preferably number `home`, otherwise an open one, otherwise a new one. */
+  /** Returns an idle thread: thread `home` if possible, otherwise one that is already open, otherwise a new one. */
   async take(home: number): Promise<RunThreadClient> {
     const { runThreadsMax } = this.#options;
     let free = -1;

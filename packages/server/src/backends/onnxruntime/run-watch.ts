@@ -7,11 +7,11 @@ export interface RunWatchOptions {
   readonly clock: Clock;
   /** Time in milliseconds after which a run is terminated; null for never. */
   readonly deadlineMs: number | null;
-  /** Time that a terminated run may take until its next operator. */
+  /** Maximum time in milliseconds from the termination of a run to its next operator. */
   readonly terminateMs: number;
   /** Makes runs of the run thread end at their next operator (true), or lets them run to their end (false). */
   readonly terminate: (does: boolean) => Promise<unknown>;
-  /** Waits for a response that takes no time unless the process hangs. */
+  /** Waits for a response that arrives at once unless the process hangs. */
   readonly soon: (answer: Promise<unknown>) => Promise<unknown>;
   /** Kills the process when the run does not end after its termination. */
   readonly kill: () => void;
@@ -38,8 +38,8 @@ export class RunWatch {
   }
 
   /**
-   * Resolves when the run thread can be reused after the run. Without this, a late termination could end the next run, or the next run could not
-   * be terminated.
+   * Resolves when the run thread can be reused. Without this, a late termination could end the thread's next run, or the next run could not be
+   * terminated.
    */
   async end(): Promise<void> {
     const { signal, soon, terminate } = this.#options;

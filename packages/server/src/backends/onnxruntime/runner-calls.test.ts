@@ -11,7 +11,7 @@ test("sending a descriptor to a runner that has just ended fails with the runner
   const calls = new RunnerCaller({ controlFd: control.ours, descriptorFd: descriptors.ours }, closed.resolve);
   const given = openSync("/dev/null", "r");
   t.after(() => [given, descriptors.ours].forEach((fd) => closeSync(fd)));
-  // The process's end closes its sockets one after the other; the server looks in between.
+  // A process that ends closes its sockets one after another. The server acts between two closes.
   closeSync(descriptors.theirs);
 
   const call = calls.callWith("arena", { arena: 1, byteLength: 4096 }, given);

@@ -14,7 +14,7 @@ export class RunnerCaller {
   readonly #channel: JsonChannel;
   readonly #descriptorFd: number;
   readonly #pending = new Map<number, PendingCall>();
-  /** Sends file descriptors one at a time: the runner takes a descriptor from its socket when it handles the call. */
+  /** Sends file descriptors one at a time, because the runner reads the next descriptor from its socket when it handles the call. */
   readonly #descriptorQueue = new SerialQueue();
   readonly #closed = Promise.withResolvers<void>();
   #lastId = 0;
@@ -41,7 +41,7 @@ export class RunnerCaller {
     return this.#closed.promise;
   }
 
-  /** Sends a call and resolves with the reply. `begun` is called when the runner reports that it has started the call. */
+  /** Sends a call and resolves with the reply. Calls `begun` when the runner reports that it has started the call. */
   call<Call extends RunnerCall>(
     call: Call,
     request: RunnerCalls[Call]["request"],
@@ -81,7 +81,9 @@ export class RunnerCaller {
     this.#channel.close();
   }
 
-  /** Sends a file descriptor. If the runner does not accept it, the runner has ended or is killed here; the call then fails with that. */
+  /**
+   * Sends a file descriptor. If the runner does not accept it, the runner has ended or is killed here, and the call fails with that error.
+   */
   #sendDescriptor(fd: number): void {
     try {
       assert(sendDescriptors(this.#descriptorFd, new Uint8Array(1), [fd]), "one descriptor is sent at a time");

@@ -7,7 +7,7 @@ export interface RunnerSession {
   readonly outputs: readonly OnnxValueInfo[];
   readonly inputNames: readonly number[];
   readonly outputNames: readonly number[];
-  /** Number of the run thread that its runs prefer, and the processors to which a run thread is pinned during its runs. */
+  /** Number of the run thread that the session's runs prefer, and the processors to which a run thread is pinned during these runs. */
   readonly home: number;
   readonly processors: readonly number[];
 }
@@ -19,7 +19,7 @@ export interface RunnerMemoryUsage {
 
 /** A session that the runner has just opened. */
 export interface LoadedSession extends RunnerSession, RunnerMemoryUsage {
-  /** Growth of the process's memory while the session was opened, concurrent changes included. */
+  /** Growth of the process's memory in bytes while the session was opened, including concurrent changes. */
   readonly openedBytes: number;
 }
 
@@ -29,8 +29,8 @@ export type WireSessionOptions = Omit<OnnxSessionOptions, "config"> & {
 };
 
 /**
- * Calls of a runner's control socket, which it handles concurrently. For `thread` and `arena`, a file descriptor is sent before over the
- * descriptor socket.
+ * Calls that a runner receives over its control socket and handles concurrently. For `thread` and `arena`, a file descriptor is sent first
+ * over the descriptor socket.
  */
 export interface RunnerCalls {
   /** Opens the ONNX Runtime library. */
@@ -46,7 +46,7 @@ export interface RunnerCalls {
   load: { request: { readonly session: string; readonly options: WireSessionOptions }; reply: LoadedSession };
   /** Frees a session that no run uses any more. */
   close: { request: { readonly session: string }; reply: RunnerMemoryUsage };
-  /** Releases the memory that runs have left behind, if it exceeds `keptBytesMax`. */
+  /** Releases the memory that runs have not released, if it exceeds `keptBytesMax`. */
   settle: { request: { readonly keptBytesMax: number }; reply: RunnerMemoryUsage };
 }
 
@@ -59,7 +59,8 @@ export interface CallMessage {
 }
 
 /**
- * A reply. `begun` is sent first for `load`: the library is about to read the model. Before that, the call cannot have crashed the process.
+ * A reply. For `load`, `begun` is sent first: the library is about to read the model. Before `begun`, the call cannot have crashed the
+ * process.
  */
 export type ReplyMessage =
   | { readonly id: number; readonly begun: true }

@@ -1,20 +1,20 @@
 import { readFile } from "node:fs/promises";
 import { pageBytes } from "@galatea/base/system";
 
-/** The exact measurement, which walks all pages of the process, is repeated only after a change of this size. */
+/** Change in bytes after which the exact measurement is repeated. It is expensive, because it walks all pages of the process. */
 const noticedBytes = 2 ** 20;
 
 /**
- * Measures the anonymous memory of this process, which is freed when it ends. Mapped arenas are not counted: they are memory of files, and
- * charged to tenants.
+ * Measures the anonymous memory of this process, which is freed when the process ends. Mapped arenas are not counted: they are file memory,
+ * which is charged to tenants.
  */
 export class RunnerMemory {
   #roughBytes = 0;
   #bytes = 0;
 
   /**
-   * Returns the anonymous memory, exact to `noticedBytes`. The kernel's approximate counters are read first; while they hardly change, the
-   * call is cheap.
+   * Returns the anonymous memory in bytes, exact to `noticedBytes`. The kernel's approximate counters are read first. The call is cheap if
+   * they have hardly changed.
    */
   async bytes(): Promise<number> {
     const roughBytes = await countedBytes();

@@ -2,7 +2,7 @@ import { writeFileSync } from "node:fs";
 import { enableCompileCache } from "node:module";
 import { serveRunner } from "./serve-runner.ts";
 
-/** The runner process has these two sockets as file descriptors 3 and 4. It ends when the server closes them. */
+/** File descriptors (3 and 4) of the two sockets of a runner process. The process ends when the server closes them. */
 export type RunnerDescriptors = readonly [controlFd: number, descriptorFd: number];
 
 enableCompileCache();

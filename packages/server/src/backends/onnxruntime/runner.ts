@@ -25,11 +25,13 @@ export interface SessionContent {
   readonly options: OnnxSessionOptions;
   /** The GPU on which the session runs; null for the CPU. */
   readonly device: number | null;
-  /** Size of its files in bytes. It is used as an estimate, and as a lower bound, of its memory until that is measured. */
+  /**
+   * Size of the session's files in bytes. It is the estimate of the session's memory until that is measured, and a lower bound afterwards.
+   */
   readonly byteLength: number;
   /** True to free the unused parts of the library's memory pool after each run. */
   readonly shrinksAfterRun: boolean;
-  /** Throws when the files no longer match the key. Called when another process must load them after a crash. */
+  /** Throws if the files no longer match the key. Called when another process must load the files after a crash. */
   readonly verify: () => Promise<void>;
 }
 
@@ -37,15 +39,18 @@ export interface RunnerOptions extends LaunchOptions {
   readonly runtime: OnnxRuntimeOptions;
   /** Maximum number of concurrent runs. */
   readonly runThreadsMax: number;
-  /** Memory that runs may leave in the library's memory pool; more than this is released. */
+  /** Maximum memory in bytes that runs may leave in the library's memory pool. If there is more, it is released. */
   readonly keptBytesMax: number;
-  /** Time in milliseconds after a run at which that memory is checked. */
+  /** Time in milliseconds from a run to the check of the memory that runs have left in the pool. */
   readonly memoryReleaseMs: number;
-  /** Time that a terminated run may take until its next operator. */
+  /** Maximum time in milliseconds from the termination of a run to its next operator. */
   readonly terminateMs: number;
-  /** Time within which the process must reply to calls that run no model; after it, the process counts as hung and is killed. */
+  /**
+   * Time in milliseconds within which the process must reply to calls that run no model. After it, the process counts as hung and is
+   * killed.
+   */
   readonly responseMs: number;
-  /** Time after which a run or a load is ended; null for never. */
+  /** Time in milliseconds after which a run or a load is ended; null for never. */
   readonly deadlineMs: number | null;
   /** Called with the keys of the sessions for which `bytesOf` or `gpuBytesOf` has changed. */
   readonly onMemory: (keys: readonly string[]) => void;
@@ -75,7 +80,7 @@ export class Runner implements AsyncDisposable {
   readonly #ledger = new MemoryLedger();
   /** Null for a runner without GPUs. */
   readonly #gpuMemory: GpuMemory | null;
-  /** Timer of the next memory measurement; null when there was no run since the last one. */
+  /** Timer of the next memory measurement; null if there was no run since the last measurement. */
   #settling: { readonly timer: Disposable } | null = null;
 
   private constructor(options: RunnerOptions, launched: LaunchedRunner) {
@@ -148,14 +153,14 @@ export class Runner implements AsyncDisposable {
 
   async #open({ key, modelName, options, byteLength, verify }: SessionContent): Promise<RunnerSession> {
     await verify();
-    // The first thread is opened now, so that the first run does not wait for it and no session is charged with its memory.
+    // The first thread is opened now, so that the first run does not wait for it and its memory is not charged to a session.
     await this.#threads.warmUp();
     this.#checkAlive();
     const task = { closed: this.#calls.closed, isUnread: true };
     this.#crashBlame.start(task, task);
     const { clock, deadlineMs } = this.#options;
     let because: InferenceError | null = null;
-    // The library cannot abort a load: the process is killed.
+    // The library cannot abort a load, therefore the process is killed.
     const onDeadline = () => {
       because = executionTimeout(`loading model '${modelName}'`, deadlineMs);
       this.#crashBlame.accuse(task);
@@ -304,13 +309,13 @@ export class Runner implements AsyncDisposable {
     return mapping;
   }
 
-  /** Waits for a reply that takes no time unless the process hangs. After `responseMs` the process is killed. */
+  /** Waits for a reply that arrives at once unless the process hangs. After `responseMs` the process is killed. */
   async #withResponseTimeout<T>(reply: Promise<T>): Promise<T> {
     using _force = this.#options.clock.timer(this.#options.responseMs, () => this.#launched.kill());
     return await reply;
   }
 
-  /** Schedules one memory measurement for all runs that end before it. */
+  /** Schedules one memory measurement, which covers all runs that end before it. */
   #scheduleMemoryRelease(): void {
     if (this.#settling !== null || !this.alive) return;
     const { clock, memoryReleaseMs } = this.#options;
@@ -318,8 +323,8 @@ export class Runner implements AsyncDisposable {
   }
 
   /**
-   * Releases memory that runs have left behind if it is large, and measures the rest. Does nothing when there was no run since the last
-   * time.
+   * Releases memory that runs have left in the pool if it is large, and measures the memory that remains. Does nothing if there was no run
+   * since the last call.
    */
   async settle(): Promise<void> {
     if (this.#settling === null) return;

@@ -14,7 +14,7 @@ import { RunnerEnded } from "./crash-blame.ts";
 export interface RunnersOptions {
   readonly turns: RunLimits;
   readonly crashes: CrashLimits;
-  /** Maximum number of processes for content that must run separately, and the time for which an unused one is kept. */
+  /** Maximum number of processes for content that must run separately. */
   readonly isolatedRunnersMax: number;
   readonly isolatedIdleMs: number;
   /** Starts a runner process with this name. */
@@ -28,9 +28,9 @@ export interface RunnersOptions {
 /**
  * Runs sessions in processes, which a model may crash at any time.
  *
- * All content first shares one process. When that crashes, a task that ran alone is the cause and fails. If several tasks ran, each is
- * repeated in a separate process, where only the faulty one crashes again; the others succeed. Content that has crashed several times runs
- * in a separate process, and finally not at all (crash-record.ts). After a crash, loaded content is loaded again.
+ * All content first shares one process. When that process crashes, a task that ran alone is the cause and fails. If several tasks ran, each
+ * is repeated in a separate process: the faulty one crashes again, and the others succeed. Content that has crashed several times runs in a
+ * separate process, and after more crashes not at all (crash-record.ts). After a crash, the next process loads the content again.
  */
 export class Runners implements AsyncDisposable {
   readonly #options: RunnersOptions;
@@ -62,7 +62,7 @@ export class Runners implements AsyncDisposable {
     await this.#sharedRunner();
   }
 
-  /** Loads content, which `close` frees again. Throws ONNX Runtime's text, or INTERNAL when loading crashes the process. */
+  /** Loads content, which `close` frees again. Throws ONNX Runtime's text, or INTERNAL if the load crashes the process. */
   async open(content: SessionContent): Promise<RunnerSession> {
     const session = await this.#attempt(content, (runner) => runner.session(content));
     this.#held.set(content.key, content);
@@ -97,7 +97,7 @@ export class Runners implements AsyncDisposable {
     });
   }
 
-  /** Runs `work` in the shared process, or in a separate one when the content or its crashes require that. */
+  /** Runs `work` in the shared process, or in a separate one if the content's settings or crashes require that. */
   async #attempt<T>(content: SessionContent, work: (runner: Runner) => Promise<T>): Promise<T> {
     let isSuspect = false;
     for (let attempt = 1; ; attempt += 1) {
@@ -110,7 +110,7 @@ export class Runners implements AsyncDisposable {
         if (this.#isClosed) throw closed();
         if (error.blame === "certain") throw this.#guilty(content, error);
         if (attempt === attemptsMax) throw new InferenceError("UNAVAILABLE", error.message, { cause: error });
-        // Only a task that may be the cause is repeated separately. One that is not the cause is repeated in the shared process.
+        // A task that may be the cause is repeated in a separate process. A task that is not the cause is repeated in the shared process.
         isSuspect ||= error.blame === "possible";
       }
     }
@@ -141,7 +141,7 @@ export class Runners implements AsyncDisposable {
     return bytes;
   }
 
-  /** Completes pending measurements of the memory that runs have left behind. */
+  /** Completes pending measurements of the memory that runs have not released. */
   async settle(): Promise<void> {
     await Promise.all([...this.#live].map((runner) => runner.settle()));
   }
@@ -208,7 +208,7 @@ export class Runners implements AsyncDisposable {
   }
 }
 
-/** Limit of attempts of a task that is not the cause of a crash, while other content crashes its process again and again. */
+/** Maximum number of attempts of a task that did not cause the crashes, while other content crashes the process repeatedly. */
 const attemptsMax = 5;
 
 function closed(): InferenceError {

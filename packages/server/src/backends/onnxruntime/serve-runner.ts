@@ -14,7 +14,7 @@ import { RunnerMemory } from "./runner-memory.ts";
 
 export interface RunnerSockets {
   readonly controlFd: number;
-  /** Receives the file descriptors of threads' sockets and of arenas. */
+  /** Receives the file descriptors of thread sockets and of arenas. */
   readonly descriptorFd: number;
 }
 
@@ -26,8 +26,8 @@ type Handlers = {
 };
 
 /**
- * The main loop of a runner process: handles the server's calls over `controlFd` until that is closed. Runs do not pass through this loop:
- * the server sends them directly to the run thread. The server's messages are trusted.
+ * The main loop of a runner process: handles the server's calls over `controlFd` until that descriptor is closed. Runs do not pass through
+ * this loop: the server sends them directly to a run thread. The server's messages are trusted.
  */
 export async function serveRunner(sockets: RunnerSockets): Promise<void> {
   const runner = new ServedRunner(sockets.descriptorFd);
@@ -58,7 +58,7 @@ class ServedRunner {
   readonly #memory = new RunnerMemory();
   #runtime: OnnxRuntime | null = null;
   #libraryPath = "";
-  /** Memory of the process after unused memory was last released, plus that of sessions opened since. */
+  /** Memory in bytes of the process after unused memory was last released, plus that of sessions opened since then. */
   #settledBytes = 0;
   /** Memory of the process before its first session; null until then. */
   #bareBytes: number | null = null;

@@ -25,8 +25,8 @@ export interface SessionParameterResult {
 }
 
 /**
- * Reads the session settings from a model's configuration. Throws INVALID_ARG or UNSUPPORTED with the name of a setting that cannot be
- * applied.
+ * Reads the session settings from a model's configuration. Throws INVALID_ARG or UNSUPPORTED, with the name of the setting, if a setting
+ * cannot be applied.
  */
 export function readSessionParameters(config: ModelConfig): SessionParameterResult {
   const accelerators = gpuAccelerators(config);
@@ -66,8 +66,8 @@ export function readSessionParameters(config: ModelConfig): SessionParameterResu
 const knownAccelerators = ["tensorrt", "cuda", "openvino"];
 
 /**
- * Returns the requested GPU accelerators, which have no effect on the CPU. Throws for a CPU accelerator, which this server's library does
- * not contain.
+ * Returns the requested GPU accelerators, which have no effect on the CPU. Throws for a CPU accelerator, because this server's library
+ * contains none.
  */
 function gpuAccelerators(config: ModelConfig): readonly string[] {
   const accelerators = config.message.optimization?.executionAccelerators;

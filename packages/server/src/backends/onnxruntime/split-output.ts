@@ -11,9 +11,9 @@ export interface OutputBlock {
 }
 
 /**
- * Splits an output of a run into a part for each request; `rowCounts` null means that the model does not batch and its only request gets
- * the whole output. Parts are segments of the output's block with their own references; a request that did not select the output gets null.
- * Throws, without leaving a reference behind, when the number of rows differs from that of the inputs.
+ * Splits an output of a run into one segment per request. If `rowCounts` is null, the model does not batch and its only request gets the
+ * whole output. Each segment has its own reference to the output's block; a request that did not select the output gets null. Throws if the
+ * output and the inputs have different numbers of rows; no reference is left behind then.
  */
 export function splitOutput(
   output: OutputBlock,

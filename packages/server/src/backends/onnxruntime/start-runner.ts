@@ -24,10 +24,10 @@ export interface LaunchedRunner extends RunnerSockets {
   kill(): void;
 }
 
-/** Without this, ONNX Runtime's official builds send telemetry and create files in the temporary directory. */
+/** Without this setting, ONNX Runtime's official builds send telemetry and create files in the temporary directory. */
 const telemetryOff = { ORT_DISABLE_TELEMETRY: "1" } as const;
 
-/** Small, because the process creates little garbage: only for loads and runs. */
+/** Small, because the process creates little garbage. */
 const semiSpaceMebibytes = 1;
 
 export async function launchRunner({ name, processEnv, clock, log }: LaunchOptions): Promise<LaunchedRunner> {

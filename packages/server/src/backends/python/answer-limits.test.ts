@@ -1,4 +1,4 @@
-/** What a model may give to the functions of pb_utils, and no frame takes: it is told so, and its worker lives on. */
+/** Values that a model passes to pb_utils and that exceed the limits of a frame: the model gets an error, and its worker continues. */
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { InferenceError } from "@galatea/base";

@@ -4,7 +4,7 @@ import { setImmediate } from "node:timers/promises";
 import { systemClock } from "@galatea/base";
 import { BusyPolling } from "./busy-polling.ts";
 
-/** Which executions of a sequence of instances may leave their worker awake. */
+/** Shows a sequence of executing instances: the name of each whose worker may poll, and "." for the others. */
 function awakeOnes(coreCount: number, sequence: string): string {
   const busyPolling = new BusyPolling(systemClock, coreCount);
   const marks = new Map(Array.from(sequence, (name) => [name, {}]));
@@ -28,7 +28,7 @@ test("polling yields once nothing has started or ended for a while, and then sto
   let nowNs = 0;
   let givenWay = 0;
   const busyPolling = new BusyPolling({ ...systemClock, monotonicNs: () => nowNs }, 2, () => givenWay++);
-  /** How often it gives way in three turns of the loop so long after an execution ended. */
+  /** Counts how often the core is yielded in three event loop ticks, `quietNs` after an execution ended. */
   const turnsAfter = async (quietNs: number) => {
     const before = givenWay;
     nowNs += quietNs;
@@ -48,7 +48,7 @@ test("polling stops at once, for a while, if other processes need the core", asy
   let givenWay = 0;
   const busyPolling = new BusyPolling({ ...systemClock, monotonicNs: () => nowNs }, 2, () => {
     givenWay++;
-    // Somebody else had a slice of it.
+    // Another process ran for one time slice.
     nowNs += 3_000_000;
   });
   const executed = async (quietNs: number) => {

@@ -3,12 +3,12 @@ import type { Clock } from "@galatea/base";
 import { processorYield } from "@galatea/base/system";
 import { SpinBackoff } from "./spin-backoff.ts";
 
-/** The event loop polls for a response that is due within this time: sleeping and waking up would take as long, on both sides. */
+/** The event loop polls for a response that is due within this time, because sleeping and waking up would take as long on both sides. */
 export const pollableNs = 100_000;
 
 /**
  * Time of polling after which the event loop yields its processor. Without this, the kernel may leave a client or worker waiting behind the
- * polling thread for some milliseconds. (With add_sub, one client and two cores, series of requests took 350 us instead of 45.)
+ * polling thread for some milliseconds. With add_sub, one client and two cores, series of requests took 350 us each instead of 45 us.
  */
 const yieldNs = 30_000;
 
@@ -18,26 +18,27 @@ const preemptedNs = 500_000;
 /** Maximum number of polling workers, on any number of cores. */
 const pollingWorkersMax = 4;
 
-/** Time for which the concurrency of two executions is remembered. */
+/** Time for which two concurrent executions are remembered; until then, executions do not count as running one at a time. */
 const overlapMemoryNs = 2_000_000;
 
 /**
  * Counts executions in all instances of a backend, and decides whether to poll for the next event instead of sleeping. While executions are
  * brief, the event loop continues to its next tick without sleeping, until no execution has started or ended for `pollableNs`. Events are
- * handled as usual. (Three small steps, 8 clients, two cores: 10,200 requests/s, 7,900 with sleeping; bench/rows/throughput.ts.)
+ * handled as usual. Three small steps with 8 clients on two cores reach 10,200 requests/s, and 7,900 with sleeping
+ * (bench/rows/throughput.ts).
  */
 export class BusyPolling {
   readonly #clock: Clock;
   readonly #yieldProcessor: () => void;
   readonly #hasCores: boolean;
-  /** Maximum number of polling workers: all cores except the event loop's. */
+  /** Maximum number of polling workers: one for each core except the event loop's. */
   readonly #pollingMax: number;
   #executionCount = 0;
   #overlappedNs = Number.NEGATIVE_INFINITY;
   #lastBriefNs = 0;
   #polling = false;
   readonly #backoff = new SpinBackoff();
-  /** Instances that have executed most recently, the latest first; each is represented by its mark. */
+  /** Marks of the instances that have executed most recently, the latest first. */
   readonly #latest: object[] = [];
 
   constructor(clock: Clock, coreCount = availableParallelism(), yieldProcessor = processorYield()) {
@@ -47,7 +48,7 @@ export class BusyPolling {
     this.#pollingMax = Math.max(1, Math.min(coreCount - 1, pollingWorkersMax));
   }
 
-  /** Records the start of an execution. `brief`: the instance's last execution was brief. */
+  /** Records the start of an execution. `brief` is true if the instance's last execution was brief. */
   began(brief: boolean): void {
     this.#executionCount++;
     const nowNs = this.#clock.monotonicNs();
@@ -61,17 +62,17 @@ export class BusyPolling {
   }
 
   /**
-   * True while executions follow each other without overlap. Only then should a worker poll; with more work, it would take the core from
-   * other processes.
+   * True while executions follow each other without overlap. Only then should a worker poll. With more work, a polling worker would take
+   * its core from other processes.
    */
   get isLone(): boolean {
     return this.#executionCount === 1 && this.#clock.monotonicNs() - this.#overlappedNs > overlapMemoryNs;
   }
 
   /**
-   * Records that an instance (represented by its mark) executes. Returns whether its worker may poll for the next execution: only if there
-   * are at least as many cores as instances that take turns. (Three small steps on two cores, p50 at 1 client: 213 us with polling workers,
-   * which take cores from each other, 176 us with sleeping ones; bench/rows/latency.ts.)
+   * Records that an instance (represented by its mark) executes. Returns whether its worker may poll for the next execution. It may only if
+   * there are at least as many cores as instances that execute alternately. For three small steps on two cores, p50 with one client is 213
+   * us with polling workers, which take cores from each other, and 176 us with sleeping ones (bench/rows/latency.ts).
    */
   mayPoll(mark: object): boolean {
     const latest = this.#latest;
@@ -99,7 +100,7 @@ export class BusyPolling {
     else this.#polling = false;
   };
 
-  /** Yields the core once. If another process kept it for long, starts a pause of polling and returns false. */
+  /** Yields the core once. If another process kept the core for long, starts a pause of polling and returns false. */
   #yieldCore(beganNs: number): boolean {
     this.#yieldProcessor();
     const backNs = this.#clock.monotonicNs();

@@ -16,18 +16,18 @@ import {
 } from "./wire.ts";
 
 /**
- * The frames with which models call or load other models; see `packages/server/python/WIRE.md`. The worker's side is
- * `packages/server/python/galatea_worker/call_wire.py`. Both are tested against the same bytes in `conformance/vectors`.
+ * The frames with which models call or load other models, specified in `packages/server/python/WIRE.md`. The worker's side is
+ * `packages/server/python/galatea_worker/call_wire.py`. Both sides are tested against the same bytes in `conformance/vectors`.
  */
 const headBytes = 16;
 const streamed = 1;
 
-/** A call from one model to another, as the worker sends it. Types are checked, names and ids are not. */
+/** A call from one model to another, as the worker sends it. The types are checked; names and ids are not. */
 export interface WireCall {
   readonly callId: number;
   /** True if the worker accepts any number of responses, and acknowledges each. */
   readonly isStreamed: boolean;
-  /** Id of the calling execution; null for a call from outside of any execution. */
+  /** Id of the calling execution; null for a call outside of any execution. */
   readonly executionId: number | null;
   readonly modelName: string;
   readonly modelVersion: string;
@@ -56,7 +56,7 @@ export interface WireCallResponse {
         readonly outputs: readonly WireTensor[];
       }
     | { readonly kind: "error"; readonly code: number; readonly message: string }
-    /** No response: the call ends without another one. */
+    /** The call ends without a further response. */
     | { readonly kind: "none" };
 }
 

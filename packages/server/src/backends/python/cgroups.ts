@@ -15,7 +15,10 @@ export interface CgroupLocation {
 
 const wanted = ["memory", "pids"] as const;
 
-/** Returns the files that set the limits of a group, by cgroup version. A missing file is an error unless it is marked as optional. */
+/**
+ * Returns the files that set the limits of a group, for the given cgroup version. A missing file is an error unless it is marked as
+ * optional.
+ */
 function settings(
   place: CgroupLocation,
   limits: GroupLimits,
@@ -56,7 +59,7 @@ export function findCgroups(cgroup: string, mountinfo: string): readonly CgroupL
     const controllers = version === 1 ? wanted.filter((name) => options.split(",").includes(name)) : wanted;
     const path = own.get(version === 1 ? (controllers[0] ?? "-") : "");
     if (controllers.length === 0 || path === undefined) continue;
-    // A container may see only its own part of the hierarchy.
+    // A container may see only its own subtree of the hierarchy.
     const below = root === "/" ? path : path.startsWith(root) ? path.slice(root.length) : "";
     places.push({ version, controllers, directory: join(mountPoint, below) });
   }
@@ -74,7 +77,7 @@ export class Cgroups {
     this.#name = name;
   }
 
-  /** Opens the control groups. `name` prefixes the groups of this server. `missing` describes what is not available. */
+  /** Opens the control groups of this server. Their names begin with `name`. `missing` describes the limits that are not available. */
   static open(name: string, limits: GroupLimits): { readonly groups: Cgroups | null; readonly missing: string | null } {
     let places: readonly CgroupLocation[];
     try {
@@ -99,7 +102,7 @@ export class Cgroups {
     return { groups: new Cgroups(usable, name), missing: null };
   }
 
-  /** Creates a group with these limits in each hierarchy. Disposing the result removes the groups; no process may run in them then. */
+  /** Creates a group with these limits in each hierarchy. Disposing the result removes the groups; no process may be in them then. */
   make(limits: GroupLimits): CgroupSet {
     const name = `${this.#name}-${(this.#count += 1)}`;
     const made: string[] = [];
@@ -125,7 +128,7 @@ export class Cgroups {
     return new CgroupSet(made);
   }
 
-  /** Removes the groups of servers that have ended. `isGone` recognizes them by name. */
+  /** Removes the groups of servers that have ended. `isGone` returns whether a group's name is that of an ended server. */
   sweep(isGone: (name: string) => boolean): void {
     for (const { directory } of this.#places) {
       for (const entry of readdirSync(directory)) {
@@ -165,7 +168,7 @@ function withControllers(place: CgroupLocation): CgroupLocation {
   return { ...place, controllers };
 }
 
-/** Removes a group. One that still contains a process stays until the next sweep. */
+/** Removes a group. A group that still contains a process remains until the next sweep. */
 function removeEmpty(directory: string): void {
   try {
     rmdirSync(directory);

@@ -9,8 +9,8 @@ import { environmentPath } from "./environments.ts";
 
 const parseMsMax = 30_000;
 /**
- * A Python program that parses model files without running them. It prints syntax errors; `completes` for a file that defines, or may
- * inherit, auto_complete_config; and the load error of a file without the class or method that Triton calls.
+ * A Python program that parses model files without running them. It prints syntax errors. It prints `completes` for a file that defines, or
+ * may inherit, auto_complete_config. For a file without the class or method that Triton calls, it prints the error of a load.
  */
 const parseProgram = `
 import ast

@@ -2,7 +2,9 @@ import { dirname } from "node:path";
 
 /** The operator's settings for confining workers by tenant, and the directories that confinement uses. */
 export interface TenantOptions {
-  /** Unix user ids that only this server uses on this machine; each tenant runs under its own. Null: tenants run as the server's user. */
+  /**
+   * Unix user ids that only this server uses on this machine; each tenant runs under its own id. Null: tenants run as the server's user.
+   */
   readonly users: UserRange | null;
   /** Paths that every tenant may read, in addition to the system, Python and its own models. */
   readonly readPaths: readonly string[];
@@ -11,20 +13,20 @@ export interface TenantOptions {
   /** Paths at which every tenant finds its own files; requires a separate root directory for each tenant. */
   readonly fixedPaths: readonly FixedPath[];
   /**
-   * Returns the device files of the machine's GPUs, to which only models with GPU instances get access. They get all of them: CUDA numbers
-   * the devices that it can open from 0 on, and a GPU must have the same number as in the server.
+   * Returns the device files of the machine's GPUs. Only models with GPU instances get access, and they get access to all of these files.
+   * The reason is that CUDA numbers only the devices that it can open, and a GPU must have the same number as in the server.
    */
   readonly gpuDevices: () => readonly string[];
-  /** TCP ports to which tenants may connect; null allows all ports, and listening. */
+  /** TCP ports to which tenants may connect; they may not listen then. Null allows both without restriction. */
   readonly tcpPorts: readonly number[] | null;
   /**
-   * True if each worker gets a local TCP listener that no other tenant can connect to, so that its code can speak HTTP with itself. Cannot
-   * be combined with an empty `tcpPorts`, because Landlock restricts ports regardless of the host.
+   * True if each worker gets a local TCP listener that no other tenant can connect to, so that its code can make HTTP requests to itself.
+   * Cannot be combined with an empty `tcpPorts`, because Landlock restricts ports regardless of the host.
    */
   readonly opensPort: boolean;
-  /** Memory limit of each tenant; null: only the limit of all tenants together applies. */
+  /** Memory limit of each tenant in bytes. Null: only the limit of all tenants together applies. */
   readonly memoryBytesMax: number | null;
-  /** Memory limit of all tenants together, with the interpreters that they share. */
+  /** Memory limit in bytes of all tenants together, including the interpreters that they share. */
   readonly allMemoryBytesMax: number | null;
   /** Maximum number of processes and threads of each tenant. */
   readonly processesMax: number;
@@ -32,15 +34,18 @@ export interface TenantOptions {
   /** Directory for this process's temporary files; created when needed, removed with the backend. */
   readonly directory: string;
   /**
-   * The data directory. It is closed to other users, so each tenant's user needs permission to traverse it. Null when no tenant reads files
-   * below a closed directory.
+   * The data directory. Other users cannot enter it, so each tenant's user gets permission to traverse it. Null if no tenant reads files in
+   * it.
    */
   readonly dataDirectory: string | null;
   /** Directory in which all servers with the same data directory record which user ids they use. */
   readonly slicesDirectory: string;
 }
 
-/** A path at which each tenant finds its own files, wherever they are on the machine: its model's directory, or the parent of that. */
+/**
+ * A path at which each tenant finds its own files, regardless of their location on the machine: its model's directory, or the parent of
+ * that.
+ */
 export interface FixedPath {
   readonly path: string;
   readonly leadsTo: "model" | "around-model" | { readonly directory: string };
@@ -73,7 +78,7 @@ export interface TenantResources {
   readonly cgroups: readonly string[];
   /** True if a control group limits the tenant's memory, alone or together with other tenants. */
   readonly isMemoryBounded: boolean;
-  /** The tenant's writable directory; null when it has a separate root directory. */
+  /** The tenant's writable directory; null if the tenant has a separate root directory. */
   readonly scratchDirectory: string | null;
   readonly readPaths: readonly string[];
   /** Directory of the tenant's first model, for which the separate root directory was created. */
@@ -83,11 +88,14 @@ export interface TenantResources {
 /** The confinement that a worker applies to itself before it runs the tenant's code; read by `galatea_worker/tenant.py`. */
 export interface ConfinementPlan {
   readonly user: number | null;
-  /** Supplementary groups: the group that may traverse the data directory, when there is no separate root directory. */
+  /** Supplementary groups: the group that may traverse the data directory, if there is no separate root directory. */
   readonly groups: readonly number[];
   readonly dropsCapabilities: boolean;
   readonly landlock: number;
-  /** An empty directory on which the separate root is mounted; null: the tenant sees the machine's files that the rules allow. */
+  /**
+   * An empty directory on which the separate root is mounted. Null: the tenant sees the machine's root directory, and the rules restrict
+   * access.
+   */
   readonly view: string | null;
   readonly scratch: string;
   readonly scratchBytes: number;
@@ -96,8 +104,8 @@ export interface ConfinementPlan {
   /** Device files in addition to the usual ones (/dev/null and others). */
   readonly devices: readonly string[];
   /**
-   * An empty directory on which the machine's root is mounted with `links` added, when there is no separate root directory; null: without
-   * links.
+   * An empty directory on which the machine's root is mounted with `links` added, if there is no separate root directory. Null: no links
+   * are added.
    */
   readonly linksRoot: string | null;
   /** Symbolic links to create in the root directory. An existing path is not replaced. */
@@ -122,8 +130,8 @@ export function createConfinementPlan(
 ): ConfinementPlan {
   const { user, cgroups, scratchDirectory } = parts;
   const memoryBytesMax = options.memoryBytesMax ?? options.allMemoryBytesMax;
-  // Without a separate root directory, tenants share /dev/shm. Only one with its own user gets access: otherwise it could open the files of
-  // other tenants.
+  // Without a separate root directory, tenants share /dev/shm. Only a tenant with its own user gets access, because a shared user could
+  // open the files of other tenants.
   const sharedMemory = !facts.views && user !== null ? ["/dev/shm"] : [];
   return {
     user,
@@ -143,7 +151,7 @@ export function createConfinementPlan(
     cgroups,
     limits: {
       RLIMIT_CORE: coreBytesMax,
-      // The kernel counts processes by user; without its own user, a tenant would share the count with all others.
+      // The kernel counts processes by user. A tenant without its own user would share the count with all others.
       ...(user === null ? {} : { RLIMIT_NPROC: options.processesMax }),
       ...(parts.isMemoryBounded || memoryBytesMax === null ? {} : { RLIMIT_DATA: memoryBytesMax }),
       ...(facts.views ? {} : { RLIMIT_FSIZE: options.scratchBytesMax }),
@@ -156,14 +164,14 @@ function targetOf(leadsTo: FixedPath["leadsTo"], modelDirectory: string): string
   return leadsTo === "model" ? modelDirectory : dirname(modelDirectory);
 }
 
-/** A measure that isolates tenants. `missing` is the reason why it is not applied; null when it is. */
+/** A measure that isolates tenants. `missing` is the reason why the measure is not applied; null if it is applied. */
 export interface ConfinementRow {
   readonly what: "users" | "files" | "view" | "network" | "signals" | "memory" | "processes" | "disk";
   readonly missing: string | null;
 }
 
 export interface ReportFacts {
-  /** The reason why tenants do not have users of their own; null when they do. */
+  /** The reason why tenants do not have users of their own; null if they do. */
   readonly usersMissing: string | null;
   readonly cgroupsMissing: string | null;
 }

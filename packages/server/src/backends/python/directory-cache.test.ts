@@ -18,7 +18,7 @@ beforeEach(async () => {
 });
 afterEach(() => rm(directory, { recursive: true, force: true }));
 
-/** Each call that tells the time is a second later. */
+/** A clock that advances by one second at each call. */
 const clock: Clock = { ...systemClock, epochMs: () => (nowMs += 1000) };
 const keep = (bytesMax: number) => new DirectoryCache({ directory: join(directory, "kept"), bytesMax, clock });
 

@@ -8,12 +8,12 @@ import { lockDirectory, shareDirectory } from "@galatea/base/processes";
 export interface DirectoryCacheOptions {
   /** The parent directory, which contains only the cached directories, each as `<name>/files`. */
   readonly directory: string;
-  /** Limit of their total size on disk, without those that are being created or are leased. */
+  /** Limit in bytes of the total size on disk of the cached directories. Directories that are leased or being created do not count. */
   readonly bytesMax: number;
   readonly clock: Clock;
 }
 
-/** Fills the empty directory `files`. Returns its size in bytes; null to have it measured. */
+/** Fills the empty directory `files`. Returns the size in bytes; if it returns null, the cache measures the size. */
 export type CreateFiles = (files: string) => Promise<number | null>;
 
 /** A lease of a cached directory, which is not deleted until the lease is disposed or the process ends. */
@@ -48,7 +48,7 @@ export class DirectoryCache {
   }
 
   /**
-   * Leases a directory, and creates it if necessary; concurrent callers wait for the creation. The remains of a failed creation are
+   * Leases a directory, and creates it first if necessary; concurrent callers wait for the creation. The remains of a failed creation are
    * replaced. Throws the error of `make`, and INVALID_ARG for a directory that exceeds the limit.
    */
   async hold(name: string, make: CreateFiles, signal: AbortSignal): Promise<DirectoryLease> {
@@ -81,7 +81,7 @@ export class DirectoryCache {
     const lock = (await isMade(root)) ? await taken(root, shareDirectory) : null;
     if (lock === null) return null;
     const isStill = await isMade(root);
-    // Another caller in this process may have leased the directory meanwhile.
+    // Another caller in this process may have leased the directory in the meantime.
     const known = this.#again(name);
     if (isStill && known === null) {
       const held = { lock, users: 0 };
@@ -139,7 +139,7 @@ export class DirectoryCache {
     }
   }
 
-  /** Deletes incomplete directories, and unleased ones until the rest is within the limit. */
+  /** Deletes incomplete directories, then unleased ones until the total size is within the limit. */
   async #bound(): Promise<void> {
     const { directory, bytesMax } = this.#options;
     const entries: CachedDirectory[] = [];
@@ -160,11 +160,11 @@ export class DirectoryCache {
     }
   }
 
-  /** Deletes a directory, whose lock the caller must hold. */
+  /** Deletes a directory. The caller must hold the directory's lock. */
   async #delete(root: string): Promise<void> {
     const gone = join(this.#options.directory, `${goneMark}${randomUUID()}`);
     await rename(root, gone);
-    // A failed creation may still be writing; the removal is therefore retried.
+    // The removal is retried, because a failed creation may still be writing to the directory.
     await rm(gone, { recursive: true, force: true, maxRetries: 9, retryDelay: 50 });
   }
 }
@@ -180,12 +180,12 @@ export interface CachedDirectory {
   readonly usedMs: number;
 }
 
-/** Returns the order of deletion: incomplete directories first, then the least recently used ones. */
+/** Returns the directories in the order of their deletion: incomplete ones first, then the least recently used ones. */
 export function evictionOrder(entries: readonly CachedDirectory[]): readonly CachedDirectory[] {
   return entries.toSorted((a, b) => Number(a.byteCount > 0) - Number(b.byteCount > 0) || a.usedMs - b.usedMs);
 }
 
-/** Locks an existing directory. Returns null when it is locked by another process, or was deleted and created again meanwhile. */
+/** Locks an existing directory. Returns null if another process has locked it, or if it was deleted and created again in the meantime. */
 async function taken(
   root: string,
   lock: (directory: string) => Disposable | null,
@@ -193,7 +193,7 @@ async function taken(
 ): Promise<Disposable | null> {
   if (makes) {
     await makeDirectory(root);
-    // Only the server may open the lock file: a model that could open it could also lock it.
+    // Only the server may open the lock file. A model that could open the file could also lock it.
     await writeFile(join(root, "lock"), "", { flag: "a", mode: 0o600 });
   }
   const before = await inodeOf(root);
@@ -225,7 +225,7 @@ async function readStamp(root: string): Promise<Omit<CachedDirectory, "name">> {
   return { byteCount: Number(text) || 0, usedMs: found?.mtimeMs ?? 0 };
 }
 
-/** Returns the disk space of all files below a directory. */
+/** Returns the disk space in bytes of all files in a directory tree. */
 async function bytesBelow(directory: string): Promise<number> {
   let sum = 0;
   for (const entry of await readdir(directory, { withFileTypes: true })) {

@@ -13,7 +13,7 @@ const header = "import triton_python_backend_utils as pb_utils\nimport numpy as 
 
 test("a compromised worker is ended at its first malformed record; its requests fail, the server is unharmed", async () => {
   await using fixture = await openFixture();
-  // What a hostile model can do with the worker's own socket: each body sends one forged frame while it executes.
+  // Attacks of a hostile model on its worker's socket: each body sends one forged frame during an execution.
   const forged = [
     "wire.frame(wire.RESULT, bytes(8), 1, 1)",
     "wire.encode_result(1, [], [('outputs', '', [(9, 11, (1,), wire.INLINE, 0, bytes(4))])], (0, 0, 0))",
@@ -97,7 +97,7 @@ test("a packed environment is unpacked once and its interpreter runs the model",
   try {
     const inherited = { LD_LIBRARY_PATH: "/opt/inherited" };
     await using fixture = await openFixture({ pythonEnv: { ...pythonEnv, ...inherited } });
-    // A conda-pack archive in small: an interpreter, an activation script, packages below it.
+    // A minimal conda-pack archive: an interpreter, an activation script, and packages.
     const { source } = await fixture.source("packed", "");
     const environment = join(directory, "packed");
     const python = await readInterpreter();
@@ -159,7 +159,7 @@ test("an unpacked environment remains while a model uses it, and is deleted when
     await symlink(python.executable, join(environment, "bin", "python"));
     await writeFile(join(environment, "pyvenv.cfg"), `home = ${python.home}\n`);
     await writeFile(join(environment, "bin", "activate"), `export PYTHONPATH=${python.packages} NAME=${name}\n`);
-    // Two of them are beyond the bound.
+    // Two environments of this size exceed the limit.
     await writeFile(join(environment, "data"), Buffer.alloc(600_000));
     const file = join(source.modelDirectory, "env.tar.gz");
     await create({ gzip: true, cwd: environment, file }, ["bin", "pyvenv.cfg", "data"]);
@@ -172,7 +172,7 @@ test("an unpacked environment remains while a model uses it, and is deleted when
   await second[Symbol.asyncDispose]();
   await using _third = await load("third");
   assert.equal(await unpacked(), 2);
-  // What it has not imported yet is there.
+  // The model can still import a module that it has not imported before, because its leased environment was not deleted.
   const { outcomes } = await first.instances[0]!.execute([request([floats("IN", [1])])]);
   assert.deepEqual(floatsOf((outcomes[0] as InferenceResponse).outputs[0]!), [1]);
   await first[Symbol.asyncDispose]();
@@ -180,7 +180,7 @@ test("an unpacked environment remains while a model uses it, and is deleted when
   assert.equal(await unpacked(), 2);
 });
 
-/** The interpreter below the test environment, and where that keeps its packages. */
+/** Returns the base interpreter of the test environment, and the directory of that environment's packages. */
 async function readInterpreter(): Promise<{ executable: string; home: string; packages: string }> {
   await using fixture = await openFixture();
   const loaded = await fixture.load(

@@ -11,28 +11,29 @@ import type { RunnerEnvironment } from "./runners.ts";
 
 export interface EnvironmentOptions {
   /**
-   * True if interpreters that are not confined must ignore environment variables from models. Workers read those after their confinement.
+   * True if interpreters that are not confined must ignore environment variables from models. Workers read the variables after their
+   * confinement.
    */
   readonly ignoresVariables: boolean;
-  /** Interpreter for models that bring no environment. */
+  /** Interpreter for models without an environment of their own. */
   readonly python: string;
   /** Environment variables of every interpreter. */
   readonly pythonEnv: Readonly<Record<string, string>>;
   /**
-   * Directory of the environment with the packages that the operator, or the container's owner, has requested; null: `python` is used as it
-   * is.
+   * Directory of the environment with the packages that the operator, or the container's owner, has requested. Null: `python` is used
+   * unchanged.
    */
   readonly packagesDirectory: string | null;
-  /** Directory that contains the unpacked environments, named by their content. */
+  /** Directory that contains the unpacked environments. Their names are hashes of their content. */
   readonly environmentsDirectory: string;
-  /** Maximum size of the unpacked environments together, without those in use. */
+  /** Maximum total size in bytes of the unpacked environments, not counting those in use. */
   readonly environmentBytesMax: number;
   readonly environmentEntriesMax: number;
 }
 
 /**
- * A lease of an environment. Its files are kept until the lease is disposed, which must not happen while its interpreter may start or
- * import modules.
+ * A lease of an environment. Its files are kept until the lease is disposed. The lease must not be disposed while the environment's
+ * interpreter may start or import modules.
  */
 export interface EnvironmentLease extends Disposable {
   readonly environment: PythonEnvironment;
@@ -43,7 +44,7 @@ export interface EnvironmentRequest {
   readonly modelDirectory: string;
   /** Value of EXECUTION_ENV_PATH. */
   readonly executionEnvPath: string | undefined;
-  /** Directories in which the environment must be, with links resolved; null: anywhere. */
+  /** Directories that may contain the environment, with links resolved. Null: any location is allowed. */
   readonly within: readonly string[] | null;
 }
 
@@ -68,7 +69,7 @@ export async function requestedEnvironment(
         : packagesEnvironment(options, options.packagesDirectory),
     );
   const asked = environmentPath(executionEnvPath, modelDirectory);
-  // The links are resolved once, so that the checked file is the file that is read.
+  // The links are resolved once, so that a link that changes after the check cannot redirect the later read.
   const path = await realpath(asked).catch(() => null);
   const found = path === null ? null : await stat(path).catch(() => null);
   if (path === null || found === null)
@@ -97,8 +98,8 @@ export function permanentLease(environment: PythonEnvironment): EnvironmentLease
 }
 
 /**
- * Returns the environment with requested packages. Packages may run code when an interpreter starts: in a platform's container they belong
- * to a tenant, like an environment that a model brings.
+ * Returns the environment with requested packages. Packages may run code when an interpreter starts. In a platform's container, the
+ * packages belong to a tenant and are treated like an environment that a model ships.
  */
 function packagesEnvironment({ pythonEnv }: EnvironmentOptions, directory: string): PythonEnvironment {
   return {
@@ -111,14 +112,14 @@ function packagesEnvironment({ pythonEnv }: EnvironmentOptions, directory: strin
   };
 }
 
-/** Returns the environment for models that bring none. */
+/** Returns the environment for models without one of their own. */
 export function operatorEnvironment(options: EnvironmentOptions): PythonEnvironment {
   const { python, pythonEnv } = options;
   const command = [python, ...interpreterFlags(options)];
   return { key: python, command, env: pythonEnv, directory: null, imports: [], packageHint: ownHint };
 }
 
-/** Returns the environment for models of a python-based backend that bring none. It belongs to the operator, too. */
+/** Returns the environment for models of a python-based backend without one of their own. The environment belongs to the operator. */
 export function backendEnvironment(
   options: EnvironmentOptions,
   { directory, imports }: RunnerEnvironment,
@@ -128,7 +129,7 @@ export function backendEnvironment(
 }
 
 /**
- * Returns flags that make the interpreter ignore the user's modules. Without them, a `sitecustomize.py` on PYTHONPATH, or modules below
+ * Returns flags that make the interpreter ignore the user's modules. Without these flags, a `sitecustomize.py` on PYTHONPATH, or modules in
  * HOME, would run when an interpreter of the operator starts.
  */
 function interpreterFlags({ ignoresVariables }: EnvironmentOptions): readonly string[] {
@@ -167,8 +168,8 @@ async function environmentIn(options: EnvironmentOptions, directory: string): Pr
   }
   const { LD_LIBRARY_PATH: inherited } = options.pythonEnv;
   const libraryPath = [join(directory, "lib"), ...(inherited ? [inherited] : [])].join(":");
-  // Activation scripts set variables that native libraries of the environment need. They are shell scripts, so bash runs them before the
-  // interpreter.
+  // Activation scripts set variables that native libraries of the environment need. They are shell scripts, therefore bash runs them before
+  // the interpreter.
   const script = 'source "$1/bin/activate" && shift && exec "$@"';
   return {
     key: directory,
@@ -180,7 +181,7 @@ async function environmentIn(options: EnvironmentOptions, directory: string): Pr
   };
 }
 
-/** Unpacks an archive to a directory named by its content, unless that exists. */
+/** Unpacks an archive to a directory whose name is a hash of the content. Does nothing if the directory exists. */
 async function unpack(
   options: EnvironmentOptions,
   unpacked: DirectoryCache,

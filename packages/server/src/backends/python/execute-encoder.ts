@@ -20,7 +20,7 @@ import {
 } from "./wire.ts";
 
 const firstBufferBytes = 64 * 1024;
-/** A buffer that has grown beyond this size, for one large frame, is replaced by a new one. */
+/** Size in bytes above which a buffer is replaced after use. It has grown beyond this size for one large frame. */
 const keptBufferBytesMax = 4 * 1024 * 1024;
 
 /** Encodes EXECUTE frames into one buffer. A frame is valid until the next call. */
@@ -45,7 +45,7 @@ export class ExecuteEncoder {
     const inlineOffset = (this.#at + 15) & ~15;
     this.#reserve(16 + this.#inlineBytes);
     if (this.#inlineBytes === 0) this.#buffer.fill(0, this.#at, inlineOffset);
-    // Gaps are zeroed, because the buffer still contains bytes of other frames, possibly of another tenant.
+    // Gaps are zeroed, because the buffer still contains bytes of earlier frames, possibly of another tenant.
     let end = this.#at;
     for (const piece of this.#inline) {
       const at = inlineOffset + piece.at;
@@ -113,7 +113,7 @@ export class ExecuteEncoder {
     if (typeof request.correlation === "bigint" && request.correlation !== 0n)
       view.setBigUint64(at + 24, request.correlation, true);
     else writeNatural(view, at + 24, 0);
-    // Larger values come from a negative number, such as -1, that was converted to 64 bits and rounded up.
+    // Values from 2^64 on come from a negative number, such as -1, that was converted to 64 bits and rounded up.
     if (request.timeoutUs >= 2 ** 64) view.setBigUint64(at + 32, 2n ** 64n - 1n, true);
     else writeNatural(view, at + 32, request.timeoutUs);
     this.#at += requestBytes;

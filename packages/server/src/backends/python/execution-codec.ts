@@ -29,7 +29,7 @@ export interface FrameContext {
   readonly inputIndex: ReadonlyMap<string, number>;
   readonly outputIndex: ReadonlyMap<string, number>;
   readonly outputNames: readonly string[];
-  /** True if the model is decoupled: it sends any number of responses to a request, each separately. */
+  /** True if the model is decoupled: it sends any number of responses to a request, each in its own frame. */
   readonly isDecoupled: boolean;
   readonly arena: Arena;
   /** Tensors up to this size are copied into the frame, which costs less than lending their blocks. */
@@ -39,7 +39,7 @@ export interface FrameContext {
 /** Collects the blocks that are lent to an execution while its requests are encoded. */
 export class LoanCollector {
   readonly loans: LentBlock[] = [];
-  /** Index of each block in `loans`; created with the first one, because most executions lend no blocks. */
+  /** Index of each block in `loans`. Created with the first entry, because most executions lend no blocks. */
   #indexes: Map<Block, number> | null = null;
   readonly #context: FrameContext;
   readonly #lent: LentBlocks;
@@ -51,7 +51,7 @@ export class LoanCollector {
     this.#executionId = executionId;
   }
 
-  /** Encodes a request. Throws UNAVAILABLE when the arena has no memory for an input; the caller then takes the lent blocks back. */
+  /** Encodes a request. Throws UNAVAILABLE if the arena has no memory for an input; the caller then revokes the blocks lent so far. */
   request(request: InferenceRequest): WireRequest {
     const { sequence } = request;
     return {
@@ -113,8 +113,8 @@ export function printParameters(parameters: ReadonlyMap<string, ParameterValue>)
 }
 
 /**
- * Prints a parameter as JSON. A double keeps its point, so that Python reads a float: `1.0`, not `1`. Numbers that are not finite are
- * printed as in Python's json module.
+ * Prints a parameter as JSON. A double is printed with a decimal point (`1.0`, not `1`), so that Python reads a float. Numbers that are not
+ * finite are printed as Python's json module prints them.
  */
 function printParameter(value: ParameterValue): string {
   if (typeof value !== "number") return typeof value === "bigint" ? String(value) : JSON.stringify(value);
@@ -124,14 +124,12 @@ function printParameter(value: ParameterValue): string {
 
 const noBlocks: ReadonlySet<LentBlock> = new Set();
 
-/**
- * The state of decoding one RESULT or RESPONSE frame: the blocks that its responses may use, and what remains of the limits on its work.
- */
+/** The state of decoding one RESULT or RESPONSE frame: the blocks that the responses may use, and the remaining limits. */
 export class ResultDecoder {
   readonly parameters: MemberBudget = { left: frameLimits.parameterMembersMax };
   readonly #released: readonly number[];
   readonly #find: (lentId: number) => LentBlock;
-  /** Created when needed, because most results are inside of their frame. */
+  /** Created when needed, because most results contain all of their data in the frame. */
   #releasedIds: ReadonlySet<number> | null = null;
   #usedSpaces: Set<LentBlock> | null = null;
   #found: Set<LentBlock> | null = null;
@@ -150,7 +148,7 @@ export class ResultDecoder {
   find(lentId: number): LentBlock {
     const lent = this.#find(lentId);
     if (lent.use === "space") (this.#usedSpaces ??= new Set()).add(lent);
-    // A block that the model can still access must not become an output.
+    // A block that the model can still write to must not become an output.
     else if (!lent.isShared && !(this.#releasedIds ??= new Set(this.#released)).has(lentId))
       throw new MalformedRecord(`a tensor in block ${lentId}, which is not released`);
     this.#found ??= new Set();
@@ -159,7 +157,7 @@ export class ResultDecoder {
     return lent;
   }
 
-  /** Counts bytes that are searched for the lengths of string elements. Without a limit, many outputs could refer to the same bytes. */
+  /** Counts bytes that are scanned for the lengths of string elements. Without a limit, many outputs could refer to the same bytes. */
   looksThrough(byteLength: number): void {
     this.#elementBytesLeft -= byteLength;
     if (this.#elementBytesLeft < 0) throw new MalformedRecord("outputs that refer to the same elements too often");
@@ -167,8 +165,8 @@ export class ResultDecoder {
 }
 
 /**
- * Checks a worker's response and converts it to an outcome. Throws MalformedRecord, without having taken a reference, for a response that a
- * correct worker never sends.
+ * Checks a worker's response and converts it to an outcome. Throws MalformedRecord for a response that a correct worker never sends; no
+ * reference to a block is taken then.
  */
 export function toOutcome(response: WireResponse, context: FrameContext, reading: ResultDecoder): Outcome {
   if (response.kind === "error") {

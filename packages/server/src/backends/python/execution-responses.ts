@@ -11,7 +11,7 @@ interface RequestResponses {
   readonly request: InferenceRequest;
   readonly end: PromiseWithResolvers<Outcome | null>;
   isOpen: boolean;
-  /** True when the request was cancelled: its later responses are dropped and not acknowledged. */
+  /** True if the request was cancelled. Its later responses are then dropped and not acknowledged. */
   isCancelled: boolean;
   unreadCount: number;
   /** Acknowledged responses that the worker has not been notified of. */
@@ -25,12 +25,12 @@ export interface ExecutionResponsesOptions {
   readonly worker: PythonWorker;
 }
 
-/** Number of acknowledgements that are sent to the worker together, because a message for each would cost more. */
+/** Number of acknowledgements after which the worker is notified. A message for each acknowledgement would cost more. */
 const creditStep = frameLimits.unreadResponsesMax / 2;
 
 /**
- * The responses to the requests of one execution that are sent separately, until each request has had its final one. For a decoupled model
- * these are all responses; for another model, those that its RESULT frame announces for later.
+ * The responses of one execution that are sent separately, until each request has had its final response. For a decoupled model these are
+ * all responses. For another model they are the responses that the RESULT frame marks as `later`.
  */
 export class ExecutionResponses {
   readonly executionId: number;
@@ -40,7 +40,7 @@ export class ExecutionResponses {
   readonly #frameContext: FrameContext;
   readonly #worker: PythonWorker;
   readonly #requests: readonly RequestResponses[];
-  /** Memory that was lent for responses that have not arrived, by the id of the SPACE_REQUEST frame that requested it. */
+  /** Memory that was lent for responses that have not arrived, by the id of the SPACE_REQUEST frame that requested the memory. */
   readonly #spaces = new Map<number, readonly LentBlock[]>();
   #openCount: number;
   #isReleased = false;
@@ -65,7 +65,7 @@ export class ExecutionResponses {
     this.sent = this.#requests.map(({ end }) => new DeferredResponses(end.promise));
   }
 
-  /** True when no more responses can arrive: `execute` has returned, and each request has had its final response. */
+  /** True if no more responses can arrive, because `execute` has returned and each request has had its final response. */
   get isOver(): boolean {
     return this.#isReleased && this.#openCount === 0;
   }
@@ -81,7 +81,7 @@ export class ExecutionResponses {
     this.#endSpaces();
   }
 
-  /** Records memory that was lent for one response. A worker may request only as much as it has credit for. */
+  /** Records memory that was lent for one response. A worker may request memory only while it has credit for a response. */
   lent(spaceRequestId: number, blocks: readonly LentBlock[]): void {
     if (
       spaceRequestId > spaceRequestIdMax ||
@@ -141,14 +141,14 @@ export class ExecutionResponses {
     responses.creditCount = 0;
   }
 
-  /** Cancels a request. Returns its index if it waits for responses; otherwise -1. */
+  /** Cancels a request. Returns the request's index if it waits for responses, otherwise -1. */
   cancelRequest(request: InferenceRequest): number {
     const requestIndex = this.#requests.findIndex((responses) => responses.request === request && responses.isOpen);
     if (requestIndex !== -1) this.#requests[requestIndex]!.isCancelled = true;
     return requestIndex;
   }
 
-  /** Ends all requests that wait for responses with the error: the worker has reported it, or has ended. */
+  /** Ends all requests that wait for responses with this error. The worker has reported the error, or has ended. */
   fail(error: InferenceError): void {
     for (const responses of this.#requests) if (responses.isOpen) this.#close(responses, error);
     this.released();
@@ -160,7 +160,7 @@ export class ExecutionResponses {
     responses.end.resolve(last);
   }
 
-  /** Releases the lent memory that was not used, when no more responses can arrive. */
+  /** Releases the lent memory that was not used. Called when no more responses can arrive. */
   #endSpaces(): void {
     if (!this.isOver) return;
     for (const blocks of this.#spaces.values()) this.#worker.lent.endSpaces(blocks);

@@ -3,7 +3,7 @@ import { test } from "node:test";
 import type { Clock } from "@galatea/base";
 import { ExecutionWatch, type RunningExecution } from "./execution-watch.ts";
 
-/** A watch over one running execution, and a clock that a test moves. */
+/** A watch of one running execution, and a clock that the test controls. */
 class WatchBench {
   readonly happened: string[] = [];
   running: RunningExecution | null = null;
@@ -34,7 +34,7 @@ class WatchBench {
     this.watch.began(this.#nowMs * 1e6, limitMs);
   }
 
-  /** The event loop is busy for so long: no timer fires meanwhile. */
+  /** Simulates a busy event loop: the time advances, and no timer fires. */
   stall(ms: number): void {
     this.#nowMs += ms;
   }

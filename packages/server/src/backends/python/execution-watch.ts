@@ -3,17 +3,20 @@ import type { Clock } from "@galatea/base";
 /** The execution that a worker currently runs: the oldest one that was sent to it. */
 export interface RunningExecution {
   readonly executionId: number;
-  /** Time, in nanoseconds of the monotonic clock, at which it became the oldest or last sent a response. */
+  /** Time, in nanoseconds of the monotonic clock, at which the execution became the oldest or last sent a response. */
   readonly sinceNs: number;
   /** Time limit of the execution in milliseconds; null for none. */
   readonly limitMs: number | null;
-  /** True if it waits for the response of another model, whose own limit applies. */
+  /** True if the execution waits for the response of another model, whose own limit applies. */
   readonly isCalling: boolean;
 }
 
 export interface ExecutionWatchOptions {
   readonly clock: Clock;
-  /** An execution that takes this long is reported once. One with a time limit is reported shortly before it. */
+  /**
+   * Duration in milliseconds after which an execution is reported, once. An execution with a time limit is reported shortly before the
+   * limit.
+   */
   readonly reportMs: number;
   /** Returns the running execution; null when there is none. */
   readonly running: () => RunningExecution | null;
@@ -21,12 +24,17 @@ export interface ExecutionWatchOptions {
   readonly end: (limitMs: number) => void;
 }
 
-/** Interval at which an execution over its limit is checked again while it waits for another model. */
+/** Interval in milliseconds at which an execution over its limit is checked again while it waits for another model. */
 const callingMs = 1000;
-/** Share of its limit after which an execution is reported. The worker then has time to print its stack before it is killed. */
+/**
+ * Fraction of its time limit after which an execution is reported. The remaining time lets the worker print its stack before it is killed.
+ */
 const reportedShare = 0.9;
 
-/** Reports an execution that takes long, and kills its worker at its time limit. Uses one timer, which most executions do not reset. */
+/**
+ * Reports an execution that takes long, and kills the execution's worker at the time limit. Uses one timer, which most executions do not
+ * reset.
+ */
 export class ExecutionWatch implements Disposable {
   readonly #options: ExecutionWatchOptions;
   #timer: Disposable | null = null;
@@ -70,7 +78,7 @@ export class ExecutionWatch implements Disposable {
     if (this.#reportedId !== executionId) {
       this.#reportedId = executionId;
       report(runMs);
-      // Even when this check is late, the worker has as much time to print its stack as usual.
+      // Even if this check is late, the worker has as much time to print its stack as usual.
       const printNs = (1 - reportedShare) * (limitMs ?? 0) * 1e6;
       if (limitMs !== null) this.#scheduleCheck(Math.max(sinceNs + limitMs * 1e6, nowNs + printNs));
       return;

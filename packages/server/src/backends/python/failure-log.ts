@@ -27,7 +27,7 @@ export class FailureLog {
     );
   }
 
-  /** Logs a failure. Over the rate limit, the failure is only counted and `read` is not called. */
+  /** Logs a failure. If the rate limit is exceeded, only counts the failure and does not call `read`. */
   report(instance: string, read: () => Failure): void {
     if (!this.#rate.admits()) return;
     const { message, requestIds } = read();
@@ -39,7 +39,7 @@ export class FailureLog {
     });
   }
 
-  /** Logs the number of failures that were not shown. Called after the last execution. */
+  /** Logs the number of failures that were counted but not logged. Called after the last execution. */
   end(): void {
     this.#rate.end();
   }

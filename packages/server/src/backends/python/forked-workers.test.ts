@@ -12,7 +12,7 @@ before(async () => {
 
 after(() => fixture[Symbol.asyncDispose]());
 
-/** A model that answers with these expressions, each a number or a truth value. */
+/** A model that returns the values of these expressions, each a number or a boolean. */
 function saying(expressions: readonly string[], more = ""): string {
   return `${header}import os, sys, threading\n${more}
 class TritonPythonModel:
@@ -71,7 +71,7 @@ test("the zygote's warm-up is visible neither to a model nor in the process list
   assert.ok(only(loaded).name.startsWith("apart_0"));
 });
 
-/** Of all processes with the parent of this one. */
+/** Returns the command lines of all processes with the same parent as this process. */
 function commandLinesBeside(pid: number): string[] {
   const parentOf = (one: string) => {
     try {

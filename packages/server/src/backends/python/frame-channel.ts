@@ -4,12 +4,12 @@ import { receiveNonBlocking, sendNonBlocking, SystemCallError } from "@galatea/b
 import { frameBytesMax, headerBytes, MalformedRecord } from "./wire.ts";
 
 /**
- * One buffer for all channels: their reads run one after another in one thread, and the data is consumed before each read returns.
- * (Separate buffers for 200 workers would take 13 MB.)
+ * One buffer for all channels. Their reads run one after another in one thread, and the data is consumed before each read returns. Separate
+ * buffers for 200 workers would use 13 MB.
  */
 const readBuffer = Buffer.allocUnsafeSlow(256 * 1024);
 
-/** Maximum size of frames that are sent together. A longer frame is sent alone. */
+/** Maximum total size in bytes of frames that are sent together. A longer frame is sent alone. */
 const outgoingBytesMax = 16 * 1024;
 
 export interface ChannelEvents {
@@ -48,8 +48,8 @@ export class FrameChannel {
   }
 
   /**
-   * Sends a frame at the end of this event loop tick, together with other frames. Waking a sleeping worker costs more than the rest of a
-   * send (a third of the server's time with three small steps and 8 clients). Returns the frame's number.
+   * Sends a frame at the end of this event loop tick, together with other frames. Waking a sleeping worker costs more than everything else
+   * in a send: a third of the server's time with three small steps and 8 clients. Returns the frame's number.
    */
   sendSoon(frame: Uint8Array): number {
     const { byteLength } = frame;
@@ -72,8 +72,8 @@ export class FrameChannel {
   }
 
   /**
-   * Sends a frame at once and returns its number. The buffer may be reused afterwards. When the peer is gone, the frame is dropped, which
-   * `onClosed` and `firstLost` report.
+   * Sends a frame at once and returns the frame's number. The buffer may be reused afterwards. If the peer has closed its socket, the frame
+   * is dropped, which `onClosed` and `firstLost` report.
    */
   send(frame: Uint8Array): number {
     this.#flush();
@@ -82,7 +82,7 @@ export class FrameChannel {
     return number;
   }
 
-  /** Number of the first frame that the peer did not receive, Infinity when there is none. Later frames were not received either. */
+  /** Number of the first frame that the peer did not receive; Infinity if there is none. The peer did not receive later frames either. */
   get firstLost(): number {
     return this.#firstLost;
   }
@@ -91,7 +91,7 @@ export class FrameChannel {
     this.#firstLost = Math.min(this.#firstLost, number);
   }
 
-  /** Writes a frame. Returns false when the peer will receive nothing of it. */
+  /** Writes a frame. Returns false if the peer cannot receive any part of it. */
   #isSent(frame: Uint8Array): boolean {
     if (this.#socket.destroyed) return false;
     let sent = 0;
@@ -109,7 +109,7 @@ export class FrameChannel {
     return true;
   }
 
-  /** Handles the frames that an ended process has left in the socket. */
+  /** Handles the frames that an ended process has left in the socket's receive buffer. */
   drain(): void {
     while (!this.#socket.destroyed) {
       const byteLength = receiveNonBlocking(this.#fd, readBuffer);
@@ -144,7 +144,7 @@ export class FrameChannel {
     }
   }
 
-  /** Handles the frame at `at`; if it is incomplete, stores the received part. */
+  /** Handles the frame at `at`. Keeps the received bytes of an incomplete frame. */
   #takeFrame(at: number, end: number): number {
     const available = end - at;
     if (available >= headerBytes) {
@@ -165,7 +165,7 @@ export class FrameChannel {
     this.#partialBytes = byteLength;
   }
 
-  /** Completes the stored frame from the start of the read buffer. Returns the offset after it. */
+  /** Completes the incomplete frame with bytes from the start of the read buffer. Returns the offset after the frame. */
   #continuePartial(end: number): number {
     let at = 0;
     for (;;) {
@@ -181,7 +181,7 @@ export class FrameChannel {
         this.#events.onFrame(partial);
         return at;
       }
-      // Only the first bytes of the frame, without its size, had arrived before.
+      // Only the first bytes of the frame had arrived before, without the frame's size.
       this.#partial = Buffer.allocUnsafeSlow(frameBytes);
       partial.copy(this.#partial);
     }

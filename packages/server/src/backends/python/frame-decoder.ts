@@ -100,7 +100,7 @@ export function decodeResult(frame: Buffer): WireResult {
   return { ...result, responses: readResponses(reader, frame, { head, count }), message: "", isOutOfMemory };
 }
 
-/** Decodes a RESPONSE frame. The bytes of inline tensors are copied, as for a RESULT. */
+/** Decodes a RESPONSE frame. The bytes of inline tensors are copied, because the frame's buffer is reused. */
 export function decodeResponse(frame: Buffer): WireDecoupledResponse {
   atMost(frame.byteLength, responseFrameBytesMax, "bytes of a response");
   const { count, id, extra } = readHeader(frame);
@@ -124,7 +124,7 @@ function readResponses(
   const inlineOffset = reader.u32(head + 4);
   if (inlineOffset < reader.at || inlineOffset > frame.byteLength)
     throw new MalformedRecord("its inline bytes are not where its head says");
-  // Taken from Node's shared pool: a separate allocation costs more than the rest of decoding a small result.
+  // Allocated from Node's shared pool. A separate allocation would cost more than decoding a small result.
   const inline = Buffer.allocUnsafe(frame.byteLength - inlineOffset);
   frame.copy(inline, 0, inlineOffset);
   const responses: WireResultResponse[] = [];

@@ -23,7 +23,7 @@ const mebibyte = 2 ** 20;
 const withText = (text: string) => new Map([["text", text]]);
 const sequence = (id: string) => ({ id, start: false, end: false });
 
-/** Answers how many requests it was given, how much text they carry, and how large the input is. */
+/** A model that returns the number of requests, the size of their texts, and the size of the input. */
 const countingModel = `${header}import json
 class TritonPythonModel:
     def execute(self, requests):
@@ -131,9 +131,10 @@ test("the maximum values of the fields are executed", async () => {
 });
 
 test("property: each planned part fits a frame, and no request is lost or duplicated", () => {
-  // A frame of a sixtieth of its size holds the same kinds of requests, and a thousand of them are made in the time of one.
+  // The test uses a frame of a sixtieth of the real size. It holds the same kinds of requests, and a thousand such cases are generated in
+  // the time of one.
   const roomBytes = mebibyte;
-  // Lengths around the limits, made of one character so that nothing is built in vain.
+  // Texts with lengths around the limits. Each repeats one character, so that generating it is cheap.
   const text = (most: number) =>
     fc.tuple(fc.constantFrom("x", "é", "\u0001", "漢", "\ud800"), fc.oneof(fc.nat(50), fc.nat(most)));
   const drawn = fc.record({

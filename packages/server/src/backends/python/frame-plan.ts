@@ -13,11 +13,11 @@ import {
   tensorBytes,
 } from "./wire.ts";
 
-/** Bytes of a frame that are reserved for its head and for the records of output blocks. */
+/** Bytes of a frame that are reserved for the frame's head and for the records of output blocks. */
 const reservedBytes = 128 * 1024;
 /** Maximum number of output blocks in one EXECUTE frame. */
 export const spacesMax = 4096;
-/** Maximum size of the requests in one EXECUTE frame, their small tensors included. */
+/** Maximum size in bytes of the requests in one EXECUTE frame, including their small tensors. */
 export const requestsBytesMax = frameBytesMax - reservedBytes;
 
 /** The division of a batch into frames. Numbers are indexes of requests in the batch. */
@@ -28,15 +28,15 @@ export interface FramePlan {
   readonly refused: ReadonlyMap<number, InferenceError>;
 }
 
-/** Limits of one frame: maximum size of an inline tensor, and of all requests together (`requestsBytesMax`). */
+/** Limits of one frame in bytes: maximum size of an inline tensor, and of all requests together (`requestsBytesMax`). */
 export interface FrameCapacity {
   readonly inlineBytesMax: number;
   readonly requestsBytesMax: number;
 }
 
 /**
- * Divides a batch into frames before any blocks are lent. Returns null when one frame suffices, which is nearly always the case; this is
- * found without encoding texts.
+ * Divides a batch into frames before any blocks are lent. Returns null if one frame suffices, which is nearly always the case and is
+ * determined without encoding texts.
  */
 export function planFrames(batch: readonly InferenceRequest[], room: FrameCapacity): FramePlan | null {
   let bound = 0;
@@ -64,10 +64,10 @@ export function planFrames(batch: readonly InferenceRequest[], room: FrameCapaci
   return { parts, refused };
 }
 
-/** Returns an upper bound of the request's size in a frame; Infinity when one of its counts does not fit its field. */
+/** Returns an upper bound of the request's size in a frame; Infinity if a count of the request does not fit its field. */
 function boundOf(request: InferenceRequest, inlineBytesMax: number): number {
   const { id, sequence, requestedOutputs, parameters, inputs } = request;
-  // A UTF-16 code unit takes at most three bytes in UTF-8.
+  // A UTF-16 code unit needs at most three bytes in UTF-8.
   let bytes = requestBytes + 8 + 3 * id.length;
   if (sequence !== null && typeof sequence.id === "string") {
     const textBytes = 3 * sequence.id.length;
@@ -92,8 +92,8 @@ function inputsBytes({ inputs }: InferenceRequest, inlineBytesMax: number): numb
 }
 
 /**
- * Returns an upper bound of the size of the parameters as JSON: at most six bytes for each character (`\u0000`), and fewer than forty for a
- * number or a boolean.
+ * Returns an upper bound of the size of the parameters as JSON. A character needs at most six bytes (`\u0000`), a number or a boolean fewer
+ * than forty.
  */
 function parametersBound(parameters: ReadonlyMap<string, ParameterValue>): number {
   let bytes = 2;
@@ -102,7 +102,7 @@ function parametersBound(parameters: ReadonlyMap<string, ParameterValue>): numbe
   return bytes;
 }
 
-/** Returns the request's size in a frame; the error of a request that is too large for any frame. */
+/** Returns the request's size in a frame, or an error if the request is too large for any frame. */
 function bytesOf(
   request: InferenceRequest,
   { inlineBytesMax, requestsBytesMax: bytesMax }: FrameCapacity,

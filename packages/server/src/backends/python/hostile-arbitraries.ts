@@ -139,7 +139,7 @@ const metrics = fc
 const aboutMetrics = fc
   .record({ kind: fc.constantFrom(kinds.metricValue, kinds.metricsReleased), extra: smallIds })
   .map(({ kind, extra }) => encodeFrame(kind, new Uint8Array(), { id: 1, extra }));
-/** Several metric frames after one another, because most single ones refer to metrics that do not exist. */
+/** Several metric frames in sequence. A single frame usually refers to a metric that does not exist. */
 const metricFrames = fc
   .tuple(families, fc.array(fc.oneof(families, metrics, metrics, aboutMetrics), { maxLength: 4 }))
   .map(([first, others]) => Buffer.concat([first, ...others]));
@@ -170,7 +170,7 @@ export const mutatedFrames = fc
   .tuple(hostileFrames, fc.array(fc.tuple(fc.nat(), fc.integer({ min: 0, max: 255 })), { maxLength: 3 }))
   .map(([frame, changes]) => {
     const bytes = Buffer.from(frame);
-    // The length field is not changed: a frame that never ends would test nothing.
+    // The length field is not changed, because a frame that never ends would test nothing.
     for (const [at, value] of changes) if (bytes.byteLength > 4) bytes[4 + (at % (bytes.byteLength - 4))] = value;
     return bytes;
   });

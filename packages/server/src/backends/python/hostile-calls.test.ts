@@ -1,4 +1,4 @@
-/** What a worker may send about calls to other models: it is ended for what no honest one sends, and nothing of the arena stays lent. */
+/** Invalid frames of a worker about calls to other models: the worker is killed, and no block of the arena stays lent. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { InferenceError } from "@galatea/base";
@@ -34,7 +34,7 @@ const said = {
 
 const frameOf = (kind: number, id: number, more: { extra?: number; body?: Uint8Array; count?: number } = {}) =>
   encodeFrame(kind, more.body ?? new Uint8Array(), { id, extra: more.extra ?? 0, count: more.count ?? 0 });
-/** Never answers, but when its caller goes. */
+/** Does not respond until the call is aborted. */
 class Waiting implements BlsClient {
   readonly calls: ModelCall[] = [];
   readonly sinks: ResponseSink[] = [];
@@ -63,7 +63,7 @@ class Waiting implements BlsClient {
 
 const deep = (depth: number) => `${"[".repeat(depth)}${"]".repeat(depth)}`;
 
-/** Each is sent while execution 1, whose input is loan 1, is running. */
+/** Frames that are sent while execution 1, whose input is lent block 1, is running. */
 const attacks: readonly [what: string, frames: () => readonly Buffer[], told: RegExp][] = [
   ["a call that is no JSON", () => [encodeCall(1, "{")], /not a JSON object/],
   ["a call that is a list", () => [encodeCall(1, "[]")], /not a JSON object/],

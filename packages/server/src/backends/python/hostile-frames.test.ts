@@ -1,4 +1,4 @@
-/** A worker may send anything: it is ended for it, and nobody else; nothing of the arena stays lent, and the loop is not held. */
+/** Invalid frames of a worker: only that worker is killed, no block of the arena stays lent, and the event loop is not blocked. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { InferenceError } from "@galatea/base";
@@ -20,7 +20,7 @@ const deepJson = (depth: number) => `${"[".repeat(depth)}${"]".repeat(depth)}`;
 const raisedOf = (body: string) => encodeFrame(kinds.raised, Buffer.from(body));
 const logOf = (body: string) => encodeFrame(kinds.log, Buffer.from(body));
 
-/** Each is sent while execution 1, of one request whose input is loan 1, is running. */
+/** Frames that are sent while execution 1 is running. It has one request, whose input is lent block 1. */
 const attacks: readonly [what: string, frame: () => Buffer, told: RegExp][] = [
   ["parameters that are null", () => encodeResult(1, [outputResponse("null")]), /not a JSON object of strings/],
   ["parameters that are a list", () => encodeResult(1, [outputResponse("[1]")]), /not a JSON object of strings/],
@@ -189,7 +189,7 @@ test("too many outputs over the same elements fail the execution quickly", async
   await using hostile = await openHostileInstance();
   const running = execute(hostile, 1);
   await send(hostile, encodeSpaceRequest(1, [32n * 2n ** 20n]));
-  // Its loans are the input, 1, and the space, 2, which is full of empty elements.
+  // Block 1 is the input. Block 2 is the output memory, which is filled with empty elements.
   const text = output({ nameIndex: 1, datatype: 13, blockRef: 2, shape: [2n ** 23n], byteLength: 2n ** 25n });
   const execution = await withinTime(async () => {
     await send(

@@ -1,4 +1,4 @@
-/** Whatever a worker sends, in whatever order, cut wherever. */
+/** Random frames of a worker, in random order, split at random positions. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import * as fc from "fast-check";
@@ -14,7 +14,7 @@ import { openHostileInstance, openHostileWorker } from "./hostile-worker.ts";
 import { request } from "./python-fixture.ts";
 import { kinds } from "./wire.ts";
 
-/** Answers with what it was asked, at once. */
+/** Returns the inputs of a call as its outputs, at once. */
 const echoing: BlsClient = {
   ...noBlsClient,
   infer: ({ modelName, inputs }) =>
@@ -24,7 +24,7 @@ const echoing: BlsClient = {
   },
 };
 
-/** Takes what is honest of metrics. */
+/** Accepts valid requests for metrics. */
 const counting = (arena: Arena) =>
   new CustomMetricFamilies(() => false).open(
     "",

@@ -1,4 +1,4 @@
-/** What a worker may send about metrics: it is ended for what no honest one sends, and nothing that it has counted stays. */
+/** Invalid frames of a worker about metrics: the worker is killed, and none of its values remain. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { CustomMetricFamilies } from "@galatea/base/metrics";
@@ -86,7 +86,7 @@ for (const [what, frames, told] of attacks) {
   });
 }
 
-/** What the worker is sent, until `count` answers about metrics are there. */
+/** Reads the frames that the worker receives, until there are `count` responses about metrics. */
 async function answers(hostile: HostileInstance, count: number): Promise<Buffer[]> {
   const chunks: Buffer[] = [];
   return await new Promise((resolve) => {

@@ -1,4 +1,4 @@
-/** Code of a model, or of an interpreter, that takes its worker's socket and writes to it itself, in every state of its life. */
+/** Code of a model or an interpreter that writes to its worker's socket, in every state of the worker. */
 import assert from "node:assert/strict";
 import { existsSync } from "node:fs";
 import { chmod, mkdtemp, rm, writeFile } from "node:fs/promises";
@@ -29,7 +29,7 @@ before(async () => {
 
 after(() => fixture[Symbol.asyncDispose]());
 
-/** Sends `frame` and waits for the end, in the function that `AT` names. */
+/** Sends `frame` and waits until the process is killed, in the function that `AT` names. */
 function hostileModel(at: string, frame: string): string {
   return `import struct, time
 import numpy as np
@@ -94,7 +94,7 @@ for (const [what, frame] of frames) {
   });
 }
 
-/** An interpreter that answers what it is told to instead of being a zygote; `answers` is what it sends for each record it gets. */
+/** An interpreter that sends scripted frames instead of acting as a zygote. It sends `answers` for each frame that it receives. */
 async function interpreter(directory: string, ready: string, answers: string): Promise<string> {
   const path = join(directory, "python");
   const program = `#!/usr/bin/env python3
@@ -169,7 +169,7 @@ for (const [what, ready, answer, told] of zygotes) {
   });
 }
 
-/** The system's clock with timers that fire so many times as early. */
+/** The system's clock, with timers whose delays are divided by `times`. */
 const hastyClock = (times: number): Clock => ({
   ...systemClock,
   timer: (delayMs, fire) => systemClock.timer(delayMs / times, fire),

@@ -1,4 +1,4 @@
-/** What the worker of a decoupled model may send besides: answers, and wishes for their space. */
+/** Invalid frames of a decoupled model's worker: responses, and requests for output memory. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { InferenceError } from "@galatea/base";
@@ -18,12 +18,12 @@ import { kinds } from "./wire.ts";
 interface Running {
   readonly execution: Promise<Execution>;
   readonly answers: (Outcome | null)[];
-  /** Of answers that were not taken. */
+  /** Callbacks that acknowledge the responses, none of which the test has called. */
   readonly untaken: (() => void)[];
   readonly request: ReturnType<typeof request>;
 }
 
-/** Execution 1, of one request whose input is loan 1. */
+/** Starts execution 1 with one request, whose input is lent block 1. */
 function run({ arena, instance }: HostileInstance): Running {
   const answers: (Outcome | null)[] = [];
   const untaken: (() => void)[] = [];
@@ -43,7 +43,7 @@ function run({ arena, instance }: HostileInstance): Running {
   return { execution, answers, untaken, request: asked };
 }
 
-/** What ended the request. */
+/** Returns the outcome with which the request ended. */
 async function endOf({ execution }: Running): Promise<Outcome | null> {
   const [outcome] = (await execution).outcomes;
   return outcome instanceof DeferredResponses ? await outcome.ended : (outcome ?? null);

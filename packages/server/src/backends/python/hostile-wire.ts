@@ -6,7 +6,7 @@ import type { HostileInstance } from "./hostile-worker.ts";
 import { inArena, request, tensor } from "./python-fixture.ts";
 import { encodeFrame, headerBytes, inlineMarker, kinds, tensorBytes } from "./wire.ts";
 
-/** Limit of the processor time for reading one attack: far above the usual time, far below a stall. */
+/** Limit in milliseconds of the processor time for reading one attack. It is far above the usual time and far below a stall. */
 const processorMsMax = 1500;
 
 export async function withinTime<Result>(work: () => Promise<Result>): Promise<Result> {
@@ -184,15 +184,15 @@ export function encodeCallSpaceRequest(id: number, ...sizes: bigint[]): Buffer {
   return encodeFrame(kinds.callSpaceRequest, body, { id, count: sizes.length });
 }
 
-/** Returns the outcome of an execution that was not started. */
+/** Returns an execution without outcomes if the execution was not started; throws other errors. */
 function ignoreNotStarted(error: unknown): Execution {
   if (!(error instanceof ExecutionNotStarted)) throw error;
   return { outcomes: [], computeInputNs: 0, computeInferNs: 0, computeOutputNs: 0 };
 }
 
 /**
- * Starts an execution with this many requests, each with an input in a lent block. `settled` resolves with its outcome, after its tensors
- * were released.
+ * Starts an execution with this many requests, each with an input in a lent block. `settled` resolves with the execution's result after its
+ * tensors were released.
  */
 export function execute(hostile: HostileInstance, requestCount: number): { settled: Promise<Execution> } {
   const { arena, instance } = hostile;

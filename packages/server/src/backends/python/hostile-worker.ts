@@ -27,7 +27,7 @@ export interface HostileWorker extends AsyncDisposable {
   readonly socket: Socket;
 }
 
-/** An instance with such a worker, of a model with one input IN and outputs OUT and TEXT. */
+/** An instance with a hostile worker, of a model with one input IN and outputs OUT and TEXT. */
 export interface HostileInstance extends HostileWorker {
   readonly instance: PythonInstance;
   readonly arena: Arena;
@@ -61,7 +61,7 @@ export async function openHostileWorker(
     inlineBytesMax: 64,
   });
   const socket = new Socket({ fd: pair.theirs, readable: true, writable: true });
-  socket.on("error", () => {}); // The server closes what it does not understand.
+  socket.on("error", () => {}); // The server closes the socket after an invalid frame, which may cause an error here.
   socket.resume();
   return {
     worker,
@@ -125,7 +125,7 @@ export async function openHostileInstance({
   };
 }
 
-/** Starts an orphan process in its own session, as a forked worker is. */
+/** Starts an orphan process in its own session, like a forked worker. */
 async function idleProcess(): Promise<number> {
   const child = spawn("/bin/sh", ["-c", "setsid sleep 600 </dev/null >/dev/null 2>&1 & echo $!"], {
     stdio: ["ignore", "pipe", "inherit"],

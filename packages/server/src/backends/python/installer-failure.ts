@@ -1,4 +1,6 @@
-/** Known causes of failures in the output of venv, pip and uv, whose exit codes do not distinguish them. The first match counts. */
+/**
+ * Known causes of failures in the output of venv, pip and uv, whose exit codes do not distinguish the causes. The first match is reported.
+ */
 const circumstances: readonly (readonly [
   words: RegExp,
   sentence: (place: Place, found: readonly string[]) => string,
@@ -29,17 +31,17 @@ interface Place {
 export interface InstallerEnd extends Place {
   readonly command: string;
   readonly args: readonly string[];
-  /** Description of the end, such as "exit code 1". */
+  /** Description of how the program ended, such as "exit code 1". */
   readonly end: string;
-  /** The last lines of the program's output; the log contains all of it. */
+  /** The last lines of the program's output. The log contains all lines. */
   readonly words: readonly string[];
 }
 
 const shownCharsMax = 300;
 
 /**
- * Returns one sentence: what failed, the cause if the output shows a known one (otherwise the output's last line), and how the program
- * ended.
+ * Returns one sentence: what failed, the cause, and how the program ended. The cause is a known one if the output shows one, otherwise the
+ * last line of the output.
  */
 export function installerErrorText({ command, args, end, words, ...place }: InstallerEnd): string {
   const text = words.join("\n");

@@ -7,7 +7,7 @@ export interface InstallerOptions {
   /** Directory and packages of the environment that is created, for error messages. */
   readonly directory: string;
   readonly packages: readonly string[];
-  /** All environment variables of the installers, among them PATH, HOME, PIP_ and UV_ variables. */
+  /** All environment variables of the installers, including PATH, HOME, and the PIP_ and UV_ variables. */
   readonly env: Readonly<Record<string, string>>;
   readonly clock: Clock;
   readonly onProgress: (line: string) => void;
@@ -24,14 +24,14 @@ const uvSources = [
   "UV_CONFIG_FILE",
 ];
 
-/** Returns whether uv may be used. uv ignores pip's settings: if only those name the package index, uv would use another one. */
+/** Returns whether uv may be used. uv ignores pip's settings. If only those settings name the package index, uv would use another index. */
 export function mayUseUv(env: InstallerOptions["env"]): boolean {
   return uvSources.some((name) => env[name]) || !pipSources.some((name) => env[name]);
 }
 
 /**
- * Returns the path of the first interpreter in `pythons` whose version is at least `oldest` ("3.9") and at most `newest`. Given only a
- * name, uv would search by its own rules and might find another interpreter.
+ * Returns the path of the first interpreter in `pythons` whose version is at least `oldest` ("3.9") and at most `newest`. The result is a
+ * path, because uv searches for a name by its own rules and might find another interpreter.
  */
 export async function findInterpreter(
   pythons: readonly string[],
@@ -63,8 +63,8 @@ export async function createVenv(python: string, options: InstallerOptions): Pro
 }
 
 /**
- * Removes variables that would make Python import the container owner's modules. Installers run as the server: no module may come from
- * PYTHONPATH, or from the user's site directory below HOME, whose `.pth` files run when the interpreter starts.
+ * Removes variables that would make Python import the container owner's modules, because installers run with the server's permissions. No
+ * module may come from PYTHONPATH, or from the user's site directory in HOME, whose `.pth` files run when the interpreter starts.
  */
 function withoutForeignModules(env: InstallerOptions["env"]): Readonly<Record<string, string>> {
   const kept = Object.entries(env).filter(([name]) => !name.startsWith("PYTHON"));
@@ -76,7 +76,7 @@ function start(command: string, args: readonly string[], options: InstallerOptio
     command,
     args,
     env: withoutForeignModules(options.env),
-    // The user's working directory is not used: a uv.toml there would configure uv, and a venv.py there would be imported.
+    // The user's working directory is not used, because a uv.toml in it would configure uv, and a venv.py in it would be imported.
     cwd: "/",
     extraFds: [],
     onLine: (line) => options.onProgress(line),
@@ -90,7 +90,7 @@ export async function canRun(command: string, args: readonly string[], options: 
   return (await linesOf(command, args, options)) !== null;
 }
 
-/** Returns the last lines of the command's output; null when the command does not exist or fails. */
+/** Returns the last lines of the command's output; null if the command does not exist or fails. */
 async function linesOf(
   command: string,
   args: readonly string[],
@@ -107,7 +107,10 @@ async function linesOf(
   }
 }
 
-/** Runs a program to its end and returns its last lines. Throws the signal's reason, or an error with one sentence about the failure. */
+/**
+ * Runs a program until it ends, and returns the last lines of its output. Throws the signal's reason, or an error with one sentence about
+ * the failure.
+ */
 export async function runInstaller(
   command: string,
   args: readonly string[],

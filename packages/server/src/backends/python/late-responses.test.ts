@@ -28,8 +28,8 @@ before(async () => {
 after(() => fixture[Symbol.asyncDispose]());
 
 /**
- * `execute` runs `body` for each request; `out(request)` is its response, `later` what keeps tasks from being collected. `MAY_SEND` is a file
- * that `maySend` writes.
+ * A model whose `execute` runs `body` for each request. `out(request)` is the response. `later` keeps tasks from being garbage-collected.
+ * `MAY_SEND` is a file that `maySend` writes.
  */
 function plain(body: string, keyword = "async def"): string {
   const indented = body.replaceAll("\n", "\n            ");
@@ -68,7 +68,7 @@ async function executed(loaded: LoadedModel, batch: readonly InferenceRequest[])
   return outcomes;
 }
 
-/** What became of a request: the numbers of its response, or its error. */
+/** Returns the outcome of a request: the numbers of its response, or its error. */
 async function shown(outcome: Released | undefined): Promise<readonly number[] | string | null> {
   const last = outcome instanceof DeferredResponses ? await outcome.ended : outcome!;
   if (last === null) return null;

@@ -2,7 +2,7 @@ import { InferenceError } from "@galatea/base";
 import type { Arena } from "../../tensor/index.ts";
 import type { LentBlock, LentBlocks } from "./lent-blocks.ts";
 
-/** Allocates blocks of these sizes and lends them to an execution. Returns the error, and lends none, when one cannot be allocated. */
+/** Allocates blocks of these sizes and lends them to an execution. If one cannot be allocated, lends none and returns the error. */
 export function lendOutputBlocks(
   lent: LentBlocks,
   arena: Arena,
@@ -23,7 +23,7 @@ export function lendOutputBlocks(
   }
 }
 
-/** Returns the error for a size that exceeds the arena's capacity. (The arena itself cannot represent such a size.) */
+/** Returns the error for a size that exceeds the arena's capacity. The arena's `allocate` is not called for such a size. */
 function arenaFullError(byteLength: number, { usedBytes, capacityBytes }: Arena): InferenceError {
   const message = `${byteLength} bytes requested, ${usedBytes} of ${capacityBytes} bytes in use`;
   return new InferenceError("UNAVAILABLE", `shared memory arena is full: ${message}`);

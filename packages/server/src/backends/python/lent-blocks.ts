@@ -2,7 +2,10 @@ import { assert, RecyclingMap } from "@galatea/base";
 import type { Block } from "../../tensor/index.ts";
 import { MalformedRecord, type WireLent } from "./wire.ts";
 
-/** `input`: the worker reads the block until it releases it. `space`: memory for the outputs of one execution, until its result. */
+/**
+ * A block that is lent to a worker. `input`: the worker reads the block until it releases it. `space`: memory for the outputs of one
+ * execution, lent until that execution's result.
+ */
 export interface LentBlock extends WireLent {
   readonly block: Block;
   readonly executionId: number;
@@ -10,8 +13,8 @@ export interface LentBlock extends WireLent {
 }
 
 /**
- * The blocks that one worker may access. Each has one reference until the worker releases it, or until the worker was reaped. The end of a
- * request or an execution does not release a block, because the worker may still access it.
+ * The blocks that one worker may access. Each lent block has one reference until the worker releases it, or until the worker was reaped.
+ * The end of a request or an execution does not release a block, because the worker may still access it.
  */
 export class LentBlocks {
   readonly #lent = new RecyclingMap<LentBlock>();
@@ -22,11 +25,12 @@ export class LentBlocks {
   }
 
   /**
-   * Lends a block and takes over one reference to it. An input that has other references at this moment is lent as shared; the model may
-   * write to any other one. Later readers of a request's tensors must therefore have their reference before the request is handed over.
+   * Lends a block and takes ownership of one reference to it. A block with other references at this moment is lent as shared. The model may
+   * write to a block that is not shared. A later reader of a request's tensors must therefore have its own reference before the request is
+   * handed to the worker.
    */
   lend(block: Block, executionId: number, use: LentBlock["use"], isShared = false): LentBlock {
-    // Ids are reused after 2^30 blocks, without those that are still lent.
+    // Ids are reused after 2^30 blocks. An id that is still lent is skipped.
     do this.#lastId = (this.#lastId + 1) & 0x3fff_ffff;
     while (this.#lent.has(this.#lastId));
     const lentId = this.#lastId;
@@ -43,7 +47,7 @@ export class LentBlocks {
     return lent;
   }
 
-  /** Returns the block of a tensor in a result. Only blocks that were lent for that execution are allowed. */
+  /** Returns the block of a tensor in a result. Only blocks that were lent for this execution are allowed. */
   find(lentId: number, executionId: number): LentBlock {
     const lent = this.#lent.get(lentId);
     if (lent === undefined || lent.executionId !== executionId)

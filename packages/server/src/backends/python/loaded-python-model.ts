@@ -4,13 +4,13 @@ import { machineBytes, type DeviceBytes } from "../device-bytes.ts";
 import type { PythonInstance } from "./python-instance.ts";
 import type { PythonWorker } from "./python-worker.ts";
 
-/** Functions that measure a model's memory beyond that of its processes. */
+/** Functions that measure the memory of a model, including memory outside of its processes. */
 export interface PythonMemorySources {
   /** Returns the workers of the model, including one that is starting. */
   readonly workers: () => Iterable<PythonWorker>;
-  /** Returns the bytes of a file that several models share, if this model is charged with it. */
+  /** Returns the bytes of a file that several models share, if the file is charged to this model; otherwise 0. */
   readonly chargedFileBytes: () => number;
-  /** Returns the GPU memory of processes. */
+  /** Returns the GPU memory that processes use. */
   readonly gpuBytesOf: (pids: readonly number[]) => Promise<DeviceBytes>;
 }
 
@@ -18,7 +18,7 @@ export interface LoadedPythonModelDependencies {
   readonly instances: readonly PythonInstance[];
   readonly spares: readonly PythonInstance[];
   readonly measures: PythonMemorySources;
-  /** A lease of the model's environment, held until none of its workers can start any more. */
+  /** A lease of the model's environment. It is disposed when no worker of the model can start any more. */
   readonly environment: Disposable;
 }
 
@@ -59,7 +59,7 @@ export class LoadedPythonModel implements LoadedModel {
   }
 }
 
-/** Reserves memory for one more worker: as much as the model's largest worker has. Throws UNAVAILABLE when that much is not free. */
+/** Reserves memory for one more worker: as much as the model's largest worker uses. Throws UNAVAILABLE if that much memory is not free. */
 export async function reserveWorker(
   workers: Iterable<PythonWorker>,
   { reserveMore }: LoadContext,
@@ -72,7 +72,7 @@ function livingPids(workers: Iterable<PythonWorker>): readonly number[] {
   return Array.from(workers).flatMap(({ pid, alive }) => (alive ? [pid] : []));
 }
 
-/** Returns the bytes in private pages of a process, which would be free after its end; 0 when it has just ended. */
+/** Returns the bytes in private pages of a process, which become free when the process ends; 0 if it has just ended. */
 async function privateBytes(pid: number): Promise<number> {
   let rollup: string;
   try {

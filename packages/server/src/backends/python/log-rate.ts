@@ -2,7 +2,7 @@ import type { Clock } from "@galatea/base";
 
 const windowNs = 1e9;
 
-/** Limits the log lines per second. Further lines are counted, and the next line is preceded by their number. */
+/** Limits the log lines per second. Further lines are only counted. Before the next logged line, their number is reported. */
 export class LogRate {
   readonly #clock: Clock;
   readonly #linesPerSecondMax: number;
@@ -31,7 +31,7 @@ export class LogRate {
     return false;
   }
 
-  /** Reports the number of lines that were not logged. Called after the last line. */
+  /** Reports the number of lines that were counted but not logged. Called after the last line. */
   end(): void {
     if (this.#droppedCount > 0) this.#reportDropped(this.#droppedCount);
     this.#droppedCount = 0;

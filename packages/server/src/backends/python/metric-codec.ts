@@ -1,6 +1,6 @@
 /**
- * The frames about a model's custom metrics; see `packages/server/python/WIRE.md`. The worker's side is
- * `packages/server/python/galatea_worker/metric_wire.py`. Both are tested against the same bytes in `conformance/vectors`.
+ * The frames about a model's custom metrics, specified in `packages/server/python/WIRE.md`. The worker's side is
+ * `packages/server/python/galatea_worker/metric_wire.py`. Both sides are tested against the same bytes in `conformance/vectors`.
  */
 import type { MetricKind, MetricHolderCells } from "../namespace-metrics.ts";
 import { decodeFields, FrameReader, readHeader } from "./frame-decoder.ts";
@@ -61,7 +61,7 @@ export function encodeFamilyResponse(requestId: number): Buffer {
   return encodeFrame(kinds.metricResult, new Uint8Array(), { id: requestId });
 }
 
-/** Encodes the response to a METRIC frame: the offset of its cells, and the bounds of its buckets. */
+/** Encodes the response to a METRIC frame: the offset of the metric's cells, and the bounds of its buckets. */
 export function encodeMetricResponse(
   requestId: number,
   part: Pick<MetricHolderCells, "id" | "byteOffset" | "sharedByteOffset" | "bounds">,
@@ -81,7 +81,7 @@ export function encodeMetricValueResponse(requestId: number, value: number): Buf
   return encodeFrame(kinds.metricResult, body, { id: requestId });
 }
 
-/** Encodes an error response to any of these frames. */
+/** Encodes an error response to any of the metric frames. */
 export function encodeMetricError(requestId: number, reason: string): Buffer {
   return encodeFrame(kinds.metricResult, Buffer.from(reason), { id: requestId, extra: 1 });
 }

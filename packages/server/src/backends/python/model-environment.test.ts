@@ -1,4 +1,4 @@
-/** What one model imports or sets is its own: no other model's variables lose their effect by it. */
+/** Imports and environment variables of one model must not affect another model's variables. */
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
@@ -16,7 +16,7 @@ const saying = (expression: string, before = "") =>
 const config = `backend: "python" input [{ name: "IN" data_type: TYPE_FP32 dims: [ -1 ] }] output [{ name: "OUT" data_type: TYPE_STRING dims: [ -1 ] }]`;
 const one = () => [floats("IN", [1])];
 
-/** A library that reads a variable when it is imported, where the environment's own libraries are found. */
+/** A library that reads a variable when it is imported, in a temporary directory. */
 async function withLibrary() {
   const directory = await mkdtemp(join(tmpdir(), "galatea-library-"));
   await writeFile(join(directory, "reads_at_import.py"), 'import os\nMODE = os.environ.get("READS_MODE", "unset")\n');
@@ -30,7 +30,7 @@ test("a model's variables reach a library that another model imported before, in
   await using plain = await fixture.load("plain", saying(zones, "import zoneinfo\n"), config);
   await using other = await fixture.load("blind", saying("1", "import decimal, uuid\n"), config);
   await infer(other, one());
-  // From here on workers come from a zygote that knows what those two imported, as far as it may.
+  // From now on, workers are forked from a zygote that has imported the allowed modules among those of the first two models.
   await until(() => fixture.log.filter((line) => line.includes("zygote ready")).length >= 2);
   for (let round = 0; round < 3; round++) {
     const source = saying(zones, 'import os\nos.environ["PYTHONTZPATH"] = "/somewhere"\nimport zoneinfo\n');
@@ -68,7 +68,7 @@ test("thread variables and TOKENIZERS_PARALLELISM have the operator's exported v
   assert.equal(text((await infer(second, one())).outputs[0]!), "['3', None, None, None, 'true']");
 });
 
-/** Threads of the worker after a product that is worth dividing. */
+/** Number of threads of the worker after a matrix product that is large enough to use several threads. */
 const threads = "(lambda a: (a @ a, len(__import__('os').listdir('/proc/self/task'))))(np.ones((512, 512)))[1]";
 
 test("numpy has one thread, or the number set by the operator's or the model's variables", async () => {

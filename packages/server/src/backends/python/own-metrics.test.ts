@@ -1,4 +1,4 @@
-/** Metrics that Python models make of their own, with real workers. */
+/** Custom metrics of Python models, with real workers. */
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
 import { InferenceError } from "@galatea/base";
@@ -20,7 +20,7 @@ const inNamespace = (namespace: string) => openFixture({}, (arena) => all.open(n
 const fixture = await inNamespace("");
 after(() => fixture[Symbol.asyncDispose]());
 
-/** A model that runs `body` for each request, with a family at hand, and answers with the number `out`. */
+/** A model that runs `body` for each request, with access to a metric family, and returns the number `out`. */
 const counting = (body: string, initialize = "pass") => `${header}import os, threading, time
 MF = pb_utils.MetricFamily
 class TritonPythonModel:

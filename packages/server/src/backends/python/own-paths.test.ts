@@ -1,4 +1,4 @@
-/** Paths that a worker has for itself where the server is not root. */
+/** Links that a worker adds to its own view of the root directory if the server is not root. */
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
 import { mkdtemp, rm } from "node:fs/promises";
@@ -10,7 +10,7 @@ import { promisify } from "node:util";
 
 const workers = fileURLToPath(new URL("../../../python", import.meta.url));
 
-/** As a user without privileges, before and after it has paths of its own. */
+/** Reports what a user without privileges sees before and after the links are added. */
 const program = `
 import json, os, subprocess, sys
 sys.path.insert(0, sys.argv[1])

@@ -1,4 +1,4 @@
-/** A model owns what it is given: nobody else sees it written to, and nothing is copied for a model that is alone with it. */
+/** A model may write to its inputs: no other reader sees the change, and an input with a single reader is not copied. */
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { InferenceError } from "@galatea/base";
@@ -37,7 +37,7 @@ const ones = () =>
   );
 const values = (tensors: readonly Tensor[]) => tensors.map((one) => [...new Set(floatsOf(one))]);
 
-/** Writes over all of its input; the answer is the sum of what it saw. */
+/** Overwrites all of its input. The response is the sum of the values that it read before. */
 const spoils = model(`answers = []
 for r in requests:
     x = r.inputs()[0].as_numpy()
@@ -48,7 +48,7 @@ return [pb_utils.InferenceResponse([pb_utils.Tensor("OUT", a)]) for a in answers
 test("a model that writes to its input changes it for no other reader", async () => {
   await using loaded = await fixture.load("spoils", spoils);
   const input = inArena(fixture.arena, ones());
-  input.block!.retain(); // As an ensemble does whose other step reads it.
+  input.block!.retain(); // Simulates an ensemble with another step that reads the input.
   for (let round = 0; round < 2; round++)
     assert.deepEqual(floatsOf((await infer(loaded, [input])).outputs[0]!), [count], `round ${round}`);
   assert.deepEqual(values([input]), [[1]]);
@@ -116,7 +116,7 @@ test("parts of one block are reference-counted separately: the only reader of a 
   await until(() => fixture.arena.usedBytes === 0);
 });
 
-/** Answers with its input and keeps it as `kept` says; at the next call it writes to what it kept. */
+/** Returns its input and keeps a reference to it, created by the expression `kept`. The next call writes to the kept reference. */
 const keepsWhat = (kept: string) =>
   model(`if getattr(self, "kept", None) is not None: self.kept[:] = 99
 t = requests[0].inputs()[0]
@@ -143,7 +143,7 @@ for (const [what, kept] of [
 }
 
 test("a thread that keeps writing to the input does not change the response", async () => {
-  // A call with one element ends when the thread has written twice since it began.
+  // A call with one element returns after the thread has written twice during the call.
   const body = `import threading, time
 x = requests[0].inputs()[0].as_numpy()
 answer = pb_utils.InferenceResponse([pb_utils.Tensor("OUT", x)])

@@ -24,7 +24,7 @@ beforeEach(async () => {
   await mkdir(join(directory, "outside"));
   await writeFile(join(directory, "outside", "secret"), "secret");
 });
-// What was about to be written when an archive was refused may still be.
+// The removal is retried, because a write may still be in progress when an archive was rejected.
 afterEach(() => rm(directory, { recursive: true, force: true, maxRetries: 9, retryDelay: 50 }));
 
 async function unpack(entries: readonly Entry[], limits = { bytesMax: 2 ** 20, entriesMax: 100 }): Promise<void> {

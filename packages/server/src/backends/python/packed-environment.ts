@@ -11,9 +11,9 @@ export interface UnpackLimits {
 }
 
 /**
- * Unpacks an archive of conda-pack or venv-pack to the empty directory `directory`. Writes nothing outside of it, whatever the archive
- * contains. Returns the number of bytes. Throws INVALID_ARG with the fault of the archive, UNAVAILABLE for a full disk; the caller then
- * removes the files unpacked so far.
+ * Unpacks an archive of conda-pack or venv-pack to the empty directory `directory`. Writes nothing outside of that directory, whatever the
+ * archive contains. Returns the number of bytes. Throws INVALID_ARG for an invalid archive, and UNAVAILABLE for a full disk; the caller
+ * must then remove the files unpacked so far.
  */
 export async function unpackEnvironment(
   archive: string,
@@ -33,7 +33,7 @@ export async function unpackEnvironment(
         `the packed environment ${archive} is larger than allowed (--python-environments-bytes)`,
       );
     if (!kinds.has(entry.type)) throw refused(archive, `'${entry.path}' is a ${entry.type}`);
-    // Unpacked files are readable for all users, because models run as various users; set-user-id bits are removed.
+    // Unpacked files are readable by all users, because models run as various users. Set-user-id bits are removed.
     if (entry.mode !== undefined)
       entry.mode = (entry.mode & 0o755) | (entry.type === "Directory" || entry.mode & 0o100 ? 0o755 : 0o644);
     if (entry.type !== "SymbolicLink" || entry.linkpath === undefined) return true;
@@ -69,7 +69,7 @@ async function extractAll(
   const unpack = new Unpack({
     cwd: directory,
     strict: true,
-    // Owners in the archive are ignored, and other users may not write.
+    // Owners in the archive are ignored, and other users get no write permission.
     preserveOwner: false,
     umask: 0o022,
     filter: (_path, entry) => {
@@ -100,12 +100,12 @@ async function extractAll(
 const kinds: ReadonlySet<string> = new Set(["File", "OldFile", "ContiguousFile", "Directory", "SymbolicLink", "Link"]);
 
 const linksOutMax = 1000;
-/** Bytes that the name of an entry counts as. */
+/** Bytes for the header of an entry, which count towards the size of the archive. */
 const headerBytes = 512;
 
 /**
- * Returns whether a link leads outside of the archive. Such links are valid: venv-pack links to the machine's interpreter, as virtual
- * environments do.
+ * Returns whether a link leads outside of the archive. Such links are valid: like virtual environments, venv-pack creates links to the
+ * machine's interpreter.
  */
 function leadsOut(path: string, target: string): boolean {
   return target.startsWith("/") || /^\.\.(\/|$)/.test(normalize(join(dirname(normalize(path)), target)));

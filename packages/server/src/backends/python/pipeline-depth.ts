@@ -1,23 +1,25 @@
 import type { Clock } from "@galatea/base";
 import { pollableNs } from "./busy-polling.ts";
 
-/** An execution that takes longer is slow: a request should not wait behind it while another instance is free. */
+/**
+ * Duration in nanoseconds above which an execution is slow. A request should not wait for a slow execution while another instance is free.
+ */
 const slowNs = 1_000_000;
-/** Time after a slow execution in which another one is expected. */
+/** Time in nanoseconds after a slow execution in which another slow one is expected. */
 const slowMemoryNs = 10_000_000_000;
 
 /**
- * Determines how many executions are handed to an instance ahead of time, from the durations of the model's executions in all instances.
- * The next execution waits in the worker's socket while the worker runs the previous one, which hides the latency of handing it over. A
- * worker that executes faster than it wakes up gets several. An execution that waits at an instance cannot move to another one: a model
- * with several instances gets none ahead of time while an execution may be slow.
+ * Determines how many executions are sent to an instance ahead of time, from the durations of the model's executions in all instances. The
+ * next execution waits in the worker's socket while the worker runs the previous one, which hides the latency of sending it. A worker that
+ * executes faster than it wakes up gets several. A sent execution cannot be moved to another instance. Therefore a model with several
+ * instances gets none ahead of time while an execution may be slow.
  */
 export class PipelineDepth {
   readonly #clock: Clock;
   readonly #isAlone: boolean;
   #lastRunNs = Number.POSITIVE_INFINITY;
   #slowAtNs: number;
-  /** True after the model has called another model. An execution behind such a call may wait long, or even wait for itself. */
+  /** True after the model has called another model. An execution that waits for such a call may wait long, or even deadlock. */
   calls = false;
 
   constructor(clock: Clock, instanceCount: number) {

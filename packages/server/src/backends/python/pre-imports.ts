@@ -1,8 +1,8 @@
 /**
- * Modules that a zygote may import before a model's own code runs. Triton imports none, so that a model that sets a variable and then
- * imports a library controls the library's start. A module on this list reads no variable when it is imported, neither in Python nor in
- * C, which was determined by listing every `getenv` of its import. Each model imports all others itself, unless the operator lists
- * them. numpy is always imported; see `packages/server/python/galatea_worker/thread_pools.py` for its threads.
+ * Modules that a zygote may import before a model's own code runs. Triton imports none, so that a model can set a variable and then import
+ * a library that reads it. A module on this list reads no variable when it is imported, neither in Python nor in C; this was determined by
+ * listing every `getenv` call of the import. Each model imports all other modules itself, unless the operator lists them. numpy is always
+ * imported; `packages/server/python/galatea_worker/thread_pools.py` limits its threads.
  *
  * Excluded because they read variables: hashlib, ssl and their importers (OPENSSL_CONF: asyncio, hmac, http, secrets, urllib.request),
  * sqlite3 (TMPDIR), zoneinfo (PYTHONTZPATH), huggingface_hub, torch, transformers, tensorflow.
@@ -17,7 +17,7 @@ const standardLibrary: ReadonlySet<string> = new Set(
   ),
 );
 
-/** Further modules that may be imported ahead, each with the variables that its import reads. */
+/** Further modules that a zygote may import, each with the variables that its import reads. */
 const others: Readonly<Record<string, string>> = {
   tokenizers: "only what colours and filters its log; TOKENIZERS_PARALLELISM and RAYON_NUM_THREADS are read at use",
 };

@@ -15,9 +15,9 @@ const systemPath = "/usr/local/bin:/usr/bin:/bin";
 const startDirectory = process.cwd();
 
 let directory: string;
-/** Where the real uv is, as its own package on PyPI carries it. */
+/** Directory of the real uv program, from uv's package on PyPI. */
 let uvDirectory: string;
-/** A package of one module, so that no test needs an index. */
+/** A package with one module, so that no test needs a package index. */
 let wheel: string;
 
 const writeWheel = `import sys, zipfile
@@ -55,7 +55,7 @@ function options(lines: string[], env: Readonly<Record<string, string>> = {}): P
   };
 }
 
-/** A fresh data directory, uv first in PATH. */
+/** Options with a new data directory, and with uv first in PATH. */
 function withUv(name: string, lines: string[], env: Readonly<Record<string, string>> = {}): PrepareOptions {
   const path = `${uvDirectory}:${systemPath}`;
   return { ...options(lines, { PATH: path, ...env }), dataDirectory: join(directory, name) };
@@ -124,7 +124,7 @@ test("an incomplete environment is created again, by one of several callers", as
 test("a lock that cannot be taken is an error with its directory, and waiting for it ends with its signal", async () => {
   const one = { ...options([]), dataDirectory: join(directory, "unreadable") };
   const parent = join(one.dataDirectory, "python");
-  // A directory, because root may read any file.
+  // A directory in place of the lock file causes an error. Permissions would not, because root may read any file.
   await mkdir(join(parent, "lock"), { recursive: true });
   await assert.rejects(preparePythonEnvironment(one), {
     message: `the directory ${parent} cannot be locked: unable to open database file`,

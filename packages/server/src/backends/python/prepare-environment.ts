@@ -11,11 +11,11 @@ export interface PrepareOptions {
   readonly dataDirectory: string;
   /** Requirements as pip reads them: "numpy", "tokenizers>=0.15". */
   readonly packages: readonly string[];
-  /** True to install only wheels; source packages would run their code during the installation. */
+  /** True to install only wheels. Source packages would run their code during the installation. */
   readonly wheelsOnly: boolean;
   /** Interpreters to try, in order of preference; names are looked up in PATH. */
   readonly pythons: readonly string[];
-  /** All environment variables of the installers, among them PATH, HOME, PIP_ and UV_ variables. */
+  /** All environment variables of the installers, including PATH, HOME, and the PIP_ and UV_ variables. */
   readonly env: Readonly<Record<string, string>>;
   readonly clock: Clock;
   readonly onProgress: (line: string) => void;
@@ -44,8 +44,8 @@ function placeOf({ dataDirectory, packages, wheelsOnly, pythons }: Place) {
 }
 
 /**
- * Creates the environment for models that bring none, unless it exists. Several programs may call this at the same time. Returns the
- * interpreter's path. Throws an Error that names the missing program and the command that installs it.
+ * Creates the environment for models without one of their own, unless it exists. Several programs may call this at the same time. Returns
+ * the interpreter's path. Throws an Error that names the missing program and the command that installs it.
  */
 export async function preparePythonEnvironment(options: PrepareOptions): Promise<string> {
   const made = await findPythonEnvironment(options);
@@ -54,8 +54,8 @@ export async function preparePythonEnvironment(options: PrepareOptions): Promise
   await makeDirectory(parent);
   using _turn = await acquireInstallLock(parent, options);
   if ((await findPythonEnvironment(options)) !== null) return python;
-  // A directory without its stamp file is incomplete, and removed. The environment is created in its final directory, because its scripts
-  // contain that path.
+  // A directory without its stamp file is incomplete, and is removed. The environment is created in its final directory, because its
+  // scripts contain that path.
   try {
     await rm(directory, { recursive: true, force: true });
     await createPythonEnvironment(directory, options);
@@ -67,7 +67,7 @@ export async function preparePythonEnvironment(options: PrepareOptions): Promise
   return python;
 }
 
-/** Waits for an exclusive lock among all processes. */
+/** Waits for a lock that only one process can have at a time. */
 export async function acquireInstallLock(
   parent: string,
   options: Pick<PrepareOptions, "clock" | "onProgress" | "signal">,
@@ -81,8 +81,8 @@ export async function acquireInstallLock(
 }
 
 /**
- * Creates an environment with the packages in `directory`, which must be its final location, because its scripts contain the path. Throws
- * like preparePythonEnvironment.
+ * Creates an environment with the packages in `directory`, which must be the environment's final location, because the scripts contain the
+ * path. Throws the same errors as preparePythonEnvironment.
  */
 export async function createPythonEnvironment(directory: string, options: CreateEnvironmentOptions): Promise<void> {
   const own = { ...options, directory };
@@ -105,7 +105,7 @@ async function makeWithUv(python: string, directory: string, options: CreateEnvi
   const own = { ...options, directory };
   await runInstaller("uv", ["--quiet", "venv", "--python", python, directory], own);
   options.onProgress(`installing ${options.packages.join(", ")}`);
-  // The packages are compiled here; otherwise each of the first workers would compile them when it starts.
+  // The packages are compiled during the installation. Otherwise each of the first workers would compile them when it starts.
   const install = ["--quiet", "pip", "install", "--compile-bytecode", "--python", join(directory, "bin", "python")];
   await runInstaller("uv", [...install, ...wheelsOnly(options), ...options.packages], own);
 }

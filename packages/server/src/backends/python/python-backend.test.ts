@@ -92,7 +92,7 @@ return [pb_utils.InferenceResponse([pb_utils.Tensor("OUT", numbers)]) for r in r
 test("every datatype and shape round-trips, inline and in the arena", async () => {
   for (const datatype of Object.keys(datatypes) as Datatype[]) {
     const { byteSize, configName } = datatypes[datatype];
-    // BF16 has no numpy type: DLPack hands it on.
+    // numpy has no BF16 type, so the model passes the tensor through DLPack.
     const body = datatype === "BF16" ? throughCapsule : echo;
     const config = `backend: "python" input [{ name: "IN" data_type: ${configName} dims: [ -1, -1 ] }]
       output [{ name: "OUT" data_type: ${configName} dims: [ -1, -1 ] }]`;
@@ -160,7 +160,7 @@ test("a view that the model keeps after its request stays valid", async () => {
   };
   assert.equal(await send(7, 50_000), -1);
   assert.ok(fixture.arena.usedBytes >= 200_000, "the loan outlives the request");
-  // Whatever is allocated and written now must not reach the kept view.
+  // Memory that is allocated and written from now on must not change the kept view.
   for (let round = 0; round < 20; round++) {
     const block = fixture.arena.allocate(200_000);
     block.bytes.fill(0xee);
@@ -277,7 +277,7 @@ const failures: readonly [name: string, body: string, code: string, message: Reg
     "INTERNAL",
     "The response sender went away without having sent a response.",
   ],
-  // The words of Triton's 2.51, which are those of pybind11.
+  // The texts of Triton 2.51, which come from pybind11.
   [
     "speechless",
     'class E(Exception):\n    def __str__(self): raise ValueError("nope")\nraise E()',

@@ -49,18 +49,21 @@ export interface PythonBackendOptions extends EnvironmentOptions {
   readonly sharedFileBytesMax: number;
   /** Confinement of each namespace as a tenant; null: workers are isolated only from each other's processes. */
   readonly tenants: TenantOptions | null;
-  /** See `TenantsOptions`. */
+  /** Called with the isolation measures of this machine, before the first tenant's code runs. */
   readonly onConfinement: (rows: readonly ConfinementRow[]) => void;
   /** Number of GPUs on which models may be placed. */
   readonly gpuCount: number;
   /** Returns the GPU memory that processes use; called for models on GPUs. */
   readonly gpuBytesOf: (pids: readonly number[]) => Promise<DeviceBytes>;
-  /** Maximum number of instances of a model, if it is more than configured. Additional ones are started when all others execute. */
+  /**
+   * Maximum number of instances of a model; has no effect if the configuration has as many. Additional instances are started when all
+   * others execute.
+   */
   readonly instancesOnDemandMax: number;
   readonly hangReportMs: number;
   readonly hangKillMs: number | null;
   readonly finalizeMs: number;
-  /** Number of workers that are kept after `complete` for their load, and the time for which they are kept. */
+  /** Number of workers that are kept after `complete` for the load that usually follows. */
   readonly completedWorkersMax: number;
   readonly completedWorkerMs: number;
   readonly clock: Clock;
@@ -92,7 +95,7 @@ export function createPythonBackend(options: PythonBackendOptions): Backend {
   return new PythonBackend(options);
 }
 
-/** A worker that has completed a configuration, kept to become the model's first instance. */
+/** A worker that has completed a configuration. It is kept to become the model's first instance. */
 interface CompletedWorker {
   readonly worker: PythonWorker;
   readonly timer: Disposable;
@@ -155,8 +158,8 @@ class PythonBackend implements Backend {
   }
 
   /**
-   * Returns null: workers share memory with their zygote, so the cost of a load must be measured. The last measured cost is the best
-   * estimate.
+   * Returns null, because workers share memory with their zygote: only a measurement shows the cost of a load. The last measured cost is
+   * the best estimate.
    */
   estimateBytes(): Promise<null> {
     return Promise.resolve(null);
@@ -274,7 +277,7 @@ class PythonBackend implements Backend {
     );
   }
 
-  /** Creates the failure log of a model version; it ends with `holding`. */
+  /** Creates the failure log of a model version. The log ends when `holding` is disposed. */
   #failureLog({ modelName: model, modelVersion: version }: FrameContext, holding: DisposableStack): FailureLog {
     const failures = new FailureLog(this.#options.clock, this.#options.logger, { model, version });
     holding.defer(() => failures.end());
@@ -286,7 +289,7 @@ class PythonBackend implements Backend {
     return (await this.#options.findRunner(backend)) !== null;
   }
 
-  /** Leases the environment that the model brings; otherwise that of its python-based backend; otherwise that of Python models. */
+  /** Leases the environment that the model ships; otherwise that of its python-based backend; otherwise that of Python models. */
   async #environment(source: ModelSource, config: ModelConfig, runner: PythonRunner | null, signal: AbortSignal) {
     const { tenants } = this.#options;
     const executionEnvPath = config.parameters.get("EXECUTION_ENV_PATH");
@@ -299,8 +302,8 @@ class PythonBackend implements Backend {
   }
 
   /**
-   * Creates the start options of a model's workers. `holding` takes over the lease of the environment, which lasts while workers may start
-   * or import.
+   * Creates the start options of a model's workers. `holding` takes over the lease of the environment, which must last as long as workers
+   * may start or import modules.
    */
   async #plan(
     source: ModelSource,
@@ -331,7 +334,7 @@ class PythonBackend implements Backend {
     return { pool, families, tenants, sharedFiles, clock, logger, print };
   }
 
-  /** Keeps a worker for the load that usually follows. When there are too many, the oldest one is ended. */
+  /** Keeps a worker for the load that usually follows. If there are too many kept workers, the oldest one is ended. */
   #keep(key: string, worker: PythonWorker, environment: Disposable): void {
     this.#drop(key);
     const [oldest] = this.#completed.keys();
@@ -345,7 +348,7 @@ class PythonBackend implements Backend {
     if (kept === undefined) return null;
     this.#completed.delete(key);
     kept.timer[Symbol.dispose]();
-    // The load has its own lease of the environment.
+    // The lease of the kept worker is not needed any more, because the load has its own lease of the environment.
     kept.environment[Symbol.dispose]();
     return kept.worker.alive ? kept.worker : null;
   }
@@ -367,10 +370,13 @@ class PythonBackend implements Backend {
   }
 }
 
-/** Sharing a file of a few pages would not save the cost of a descriptor and a mapping. */
+/** Minimum size in bytes of a shared file. Sharing a file of a few pages would not save the cost of a descriptor and a mapping. */
 const sharedFileBytesMin = 64 * 1024;
 
-/** Returns the file with the model's tensors, which is next to model.py for a model written in Python; null for another location. */
+/**
+ * Returns the file with the model's tensors, which is next to model.py for a model written in Python; null if the file is at another
+ * location.
+ */
 function mappedFile({ defaultModelFilename }: ModelConfig): string | null {
   const name = (defaultModelFilename || "model.pt").replace(/\.py$/, ".pt");
   return name.includes("/") ? null : name;
@@ -388,7 +394,7 @@ function sparesOf(
   return Array.from({ length: count }, (_, index) => ({ ...like, name: `${group.name}_${planned.length + index}` }));
 }
 
-/** Waits for all instances. When one fails, closes the others before it throws the error. */
+/** Waits for all instances. If one fails, closes the others before it throws the error. */
 async function allOrNone(opening: readonly Promise<PythonInstance>[]): Promise<PythonInstance[]> {
   const settled = await Promise.allSettled(opening);
   const failure = settled.find((one) => one.status === "rejected");
@@ -398,7 +404,10 @@ async function allOrNone(opening: readonly Promise<PythonInstance>[]): Promise<P
   throw failure.reason;
 }
 
-/** Returns a key of everything that a worker is started with. A load may use a worker of `complete` only if the keys are equal. */
+/**
+ * Returns a key of everything that a worker is started with. A load may use a worker that `complete` has started only if the keys are
+ * equal.
+ */
 function keyOf(plan: WorkerPlan): string {
   return [
     plan.source.versionDirectory,

@@ -31,19 +31,22 @@ export interface WrittenModel {
   readonly config: ModelConfig;
 }
 
-/** For tests of this folder: a real backend over a real interpreter with numpy, made once and kept. */
+/**
+ * A real backend with a real interpreter and numpy, for the tests of this directory. The interpreter's environment is created once and
+ * kept.
+ */
 export interface PythonFixture extends AsyncDisposable {
   readonly backend: Backend;
   readonly arena: Arena;
   readonly log: string[];
   readonly health: { ok: boolean; reason?: string }[];
-  /** Below it the models are written. */
+  /** Directory in which models are written. */
   readonly directory: string;
   /** Writes a model, completes and loads it. */
   load(name: string, modelPy: string, config?: string): Promise<LoadedModel>;
   source(name: string, modelPy: string, config?: string): Promise<WrittenModel>;
   complete(name: string, modelPy: string, config?: string): Promise<ModelConfig>;
-  /** The same for a model that has been written. */
+  /** Completes the configuration of a model that has been written. */
   completeWritten(model: WrittenModel): Promise<ModelConfig>;
   loadWritten(model: WrittenModel): Promise<LoadedModel>;
 }
@@ -89,7 +92,7 @@ function testPython(): Promise<string> {
   });
 }
 
-/** A backend for which no flag is given. */
+/** Options of a backend without any flags. */
 const unasked = {
   ...pythonBackendDefaults,
   ...environmentDefaults,
@@ -113,7 +116,7 @@ export async function openFixture(
 ): Promise<PythonFixture> {
   const python = await testPython();
   const directory = await mkdtemp(join(tmpdir(), "galatea-python-"));
-  // As archives are unpacked: a tenant's user may read them.
+  // The same permissions as after unpacking an archive, so that a tenant's user may read the files.
   await chmod(directory, 0o755);
   const log: string[] = [];
   const logger: Logger = createLogger((level, message) => log.push(`${level}: ${message}`));
@@ -181,7 +184,7 @@ export function floats(name: string, values: readonly number[]): Tensor {
   return tensor(name, "FP32", [values.length], new Uint8Array(new Float32Array(values).buffer));
 }
 
-/** The same tensor with its bytes in a block of the arena, as a request body is read. */
+/** Returns the same tensor with its bytes in a block of the arena, like a tensor of a request body. */
 export function inArena(arena: Arena, plain: Tensor): Tensor {
   const block = arena.allocate(plain.data.byteLength);
   block.bytes.set(plain.data);
@@ -216,7 +219,7 @@ export function only(loaded: LoadedModel): Instance {
   return loaded.instances[0]!;
 }
 
-/** As the scheduler does it: what was not begun is executed when there is a worker again. */
+/** Executes a batch like the scheduler: if the execution was not started, waits for the next worker and tries again. */
 export async function executed(instance: Instance, batch: readonly InferenceRequest[]): Promise<Execution> {
   for (;;) {
     try {

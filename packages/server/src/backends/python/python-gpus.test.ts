@@ -25,7 +25,7 @@ test("instances on GPUs get their device id, and a missing GPU is rejected", asy
   );
   const pids = loaded.instances.map((instance) => (instance as unknown as { pid: number }).pid);
   assert.equal((await loaded.memoryBytes()).get("gpu 2"), 7);
-  // Workers are started at the same time: any may be the first.
+  // The workers start concurrently, therefore any of them may be the first.
   assert.deepEqual(
     asked.map((each) => new Set(each)),
     [new Set(pids)],

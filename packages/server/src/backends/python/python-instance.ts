@@ -29,7 +29,7 @@ import { encodeFrame, encodeSpace, kinds, MalformedRecord, type WireResultRespon
 export interface PythonInstanceOptions {
   readonly name: string;
   readonly frameContext: FrameContext;
-  /** Encoder that all instances share: a frame must be sent before the next one is encoded. */
+  /** Encoder that all instances share. A frame must be sent before the next one is encoded. */
   readonly encoder: ExecuteEncoder;
   readonly clock: Clock;
   readonly logger: Logger;
@@ -41,14 +41,17 @@ export interface PythonInstanceOptions {
   readonly onHealth: (reason: string | null) => void;
   /** An execution of this duration in milliseconds is reported, with the Python stack of its worker. */
   readonly hangReportMs: number;
-  /** An execution of this duration is ended with its worker; null: only limits of the requests apply (`executionMsMax`). */
+  /**
+   * Duration in milliseconds after which an execution is ended by killing its worker. Null: only the limits of the requests apply
+   * (`executionMsMax`).
+   */
   readonly hangKillMs: number | null;
   readonly finalizeMs: number;
-  /** Shared by all instances of the server. */
+  /** State of busy polling, shared by all instances of the server. */
   readonly busyPolling: BusyPolling;
-  /** Shared by the instances of the model. */
+  /** Pipeline depth, shared by the instances of the model. */
   readonly pipelineDepth: PipelineDepth;
-  /** Shared by the instances of the model. */
+  /** Failure log, shared by the instances of the model. */
   readonly failures: FailureLog;
 }
 
@@ -61,13 +64,16 @@ interface Pending {
   readonly frameNumber: number;
   readonly spaces: LentBlock[];
   spaceRequestCount: number;
-  /** The reason why the worker's last request for output memory was rejected; null when it was not. */
+  /** The reason why the worker's last request for output memory was rejected; null if it was not rejected. */
   refusal: InferenceError | null;
   readonly resolve: (execution: Execution) => void;
   readonly reject: (error: ExecutionNotStarted) => void;
 }
 
-/** A request that follows a response within this time probably comes from a client that sends one request after another. */
+/**
+ * Time in nanoseconds. A request that follows a response within this time probably comes from a client that sends one request after
+ * another.
+ */
 const nearNs = 200_000;
 
 /** An instance of a Python model. It has one worker at a time, and starts another one after a crash. */
@@ -76,7 +82,7 @@ export class PythonInstance implements Instance, AsyncDisposable {
   readonly #options: PythonInstanceOptions;
   readonly #frameCapacity: FrameCapacity;
   readonly #pending = new RecyclingMap<Pending>();
-  /** Executions with responses that are sent separately, as long as some are missing. */
+  /** Executions with separately sent responses, until the last of these responses has arrived. */
   readonly #responses = new RecyclingMap<ExecutionResponses>();
   /** Executions that have called other models, by id, until their last response. */
   readonly #callers = new RecyclingMap<PythonCallingExecution>();
@@ -85,14 +91,14 @@ export class PythonInstance implements Instance, AsyncDisposable {
   /** Sizes of the output blocks of the last result. Blocks of these sizes are lent to the next execution in advance. */
   #spaceSizes: readonly number[] = [];
   #spaceRequests = 0;
-  /** Time at which the oldest pending execution became the oldest one. */
+  /** Time at which the current oldest pending execution became the oldest one, or last sent a response. */
   #headSinceNs = 0;
   readonly #watch: ExecutionWatch;
   #lastResultNs = 0;
   /** Represents the instance in `BusyPolling` without a reference that would keep the instance in memory. */
   readonly #mark = {};
 
-  /** `worker` is null for a dormant instance, whose worker is started when it is needed. */
+  /** `worker` is null for a dormant instance, whose worker is started on demand. */
   constructor(options: PythonInstanceOptions, worker: PythonWorker | null) {
     this.name = options.name;
     this.#options = options;
@@ -145,7 +151,7 @@ export class PythonInstance implements Instance, AsyncDisposable {
     return new ExecutionNotStarted(`Stub process '${this.name}' is being restarted.`);
   }
 
-  /** The worker skips a batch whose requests were all cancelled before it began. A running model can query `is_cancelled()`. */
+  /** The worker skips a batch if all of its requests are cancelled before the batch starts. A running model can query `is_cancelled()`. */
   abandonRequest(request: InferenceRequest): void {
     for (const caller of this.#callers.values()) caller.cancelRequest(request);
     const worker = this.#supervised.up;
@@ -166,8 +172,8 @@ export class PythonInstance implements Instance, AsyncDisposable {
   }
 
   /**
-   * Executes one part of a batch. When the worker ended before it started the part, waits for the next worker of this instance, because
-   * other parts were already executed here.
+   * Executes one part of a batch. If the worker ends before it starts the part, waits for this instance's next worker. The part cannot move
+   * to another instance, because other parts were already executed here.
    */
   async #executePart(part: readonly InferenceRequest[]): Promise<Execution> {
     for (;;) {
@@ -182,7 +188,10 @@ export class PythonInstance implements Instance, AsyncDisposable {
     }
   }
 
-  /** Executes a batch in several frames, one after another, because one is too small. Only a request too large for any frame fails. */
+  /**
+   * Executes a batch in several frames, one after another. Used if one frame is too small. A request fails only if it is too large for any
+   * frame.
+   */
   async #executeInParts(batch: readonly InferenceRequest[], { parts, refused }: FramePlan): Promise<Execution> {
     const outcomes: Released[] = [];
     for (const [index, error] of refused) outcomes[index] = error;
@@ -216,7 +225,7 @@ export class PythonInstance implements Instance, AsyncDisposable {
       const nextIsNear = mayWaitAwake && isLone && brief && nowNs - this.#lastResultNs < nearNs;
       frame = encoder.encode({ executionId, loans: collector.loans, spaces, nextIsNear, requests });
     } catch (error) {
-      // The frame was not sent: the lent blocks are taken back.
+      // The frame was not sent, therefore the lent blocks are revoked.
       worker.lent.revoke(collector.loans);
       worker.lent.revoke(spaces);
       busyPolling.ended(false);
@@ -274,7 +283,7 @@ export class PythonInstance implements Instance, AsyncDisposable {
       throw new MalformedRecord(`a result of execution ${id}, which has had all of its responses`);
     if (kind === kinds.response) {
       responses.received(decodeResponse(frame));
-      // A model that continues to send responses does not hang.
+      // An execution that continues to send responses is not reported as hanging.
       if (this.#pending.has(id)) this.#headSinceNs = this.#options.clock.monotonicNs();
       if (responses.isOver) this.#remove(id);
       return;
@@ -302,13 +311,16 @@ export class PythonInstance implements Instance, AsyncDisposable {
     this.#ran(pending, result, measuredExecution(result, outcomes));
   }
 
-  /** Removes an execution of which nothing more can arrive. */
+  /** Removes an execution after its last frame has arrived. */
   #remove(executionId: number): void {
     this.#responses.delete(executionId);
     this.#callers.delete(executionId);
   }
 
-  /** Returns the execution that calls another model; null when it has ended. From now on, the model gets one execution at a time. */
+  /**
+   * Returns the execution that calls another model; null if the execution has ended. From now on, only one execution at a time is sent to
+   * the model.
+   */
   #callingExecution(executionId: number): PythonCallingExecution | null {
     const { pipelineDepth, owner, frameContext } = this.#options;
     pipelineDepth.calls = true;
@@ -323,7 +335,7 @@ export class PythonInstance implements Instance, AsyncDisposable {
   }
 
   #giveSpace(worker: PythonWorker, pending: Pending, sizes: readonly number[]): void {
-    // A correct worker waits for each reply. Without this limit, one that does not read replies would make them accumulate.
+    // A correct worker waits for each reply. Without this limit, replies to a worker that does not read them would accumulate.
     if (++pending.spaceRequestCount > frameLimits.spaceRequestsMax)
       throw new MalformedRecord(`execution ${pending.executionId} requests space too often`);
     const lent = lendOutputBlocks(worker.lent, this.#options.frameContext.arena, pending.executionId, sizes);
@@ -381,7 +393,7 @@ export class PythonInstance implements Instance, AsyncDisposable {
     return outcomes;
   }
 
-  /** Keeps the requests of a model that is not decoupled whose responses are sent after `execute` has returned. */
+  /** Keeps the requests whose responses are sent after `execute` has returned. The model is not decoupled. */
   #waitForLateResponses(
     worker: PythonWorker,
     pending: Pending,
@@ -402,7 +414,7 @@ export class PythonInstance implements Instance, AsyncDisposable {
     // An execution that was cancelled before it started is not logged as a failure.
     if (result.inferNs > 0)
       this.#options.failures.report(this.name, () => ({ message, requestIds: pending.batch.map(({ id }) => id) }));
-    // An out-of-memory error in the model may be temporary: the client may retry.
+    // An out-of-memory error in the model may be temporary, therefore the client may retry.
     const reasonOfWorker = result.isOutOfMemory ? "out-of-memory" : null;
     const { code, reason } = pending.refusal ?? { code: "INTERNAL", reason: reasonOfWorker };
     return new InferenceError(code, message, { reason });
@@ -425,8 +437,8 @@ export class PythonInstance implements Instance, AsyncDisposable {
   }
 
   /**
-   * Handles the end of a worker, which executes in order. Executions after the one during which it ended, and those sent after its end,
-   * were not started and may be executed again.
+   * Handles the end of a worker. A worker runs executions in the order in which they were sent. Those after the one during which the worker
+   * ended were not started and may be executed again.
    */
   #onEnd(worker: PythonWorker, reason: string): void {
     const [first, ...others] = this.#pending.values();
@@ -434,7 +446,7 @@ export class PythonInstance implements Instance, AsyncDisposable {
     const [head, notBegun] = isLost ? [undefined, [first, ...others]] : [first, others];
     this.#pending.clear();
     const died = new InferenceError("INTERNAL", reason);
-    // Executions that were not started will be executed again, and their responses come from there.
+    // Executions that were not started will be executed again; the next worker sends their responses.
     for (const responses of this.#responses.values()) responses.fail(died);
     this.#responses.clear();
     this.#callers.clear();
@@ -454,7 +466,7 @@ export class PythonInstance implements Instance, AsyncDisposable {
     const head = this.#pending.first;
     if (head === undefined || this.#supervised.up === null) return null;
     const { executionId, limitMs } = head;
-    // A model that waits for its clients to read responses does not hang.
+    // An execution that waits for clients to read responses is not reported as hanging.
     if (this.#responses.get(executionId)?.isBlocked === true) this.#headSinceNs = this.#options.clock.monotonicNs();
     const isCalling = this.#callers.get(executionId)?.isCalling === true;
     return { executionId, sinceNs: this.#headSinceNs, limitMs, isCalling };
@@ -470,7 +482,7 @@ export class PythonInstance implements Instance, AsyncDisposable {
     worker?.printStacks();
   }
 
-  /** Kills the worker, even if it executes, and starts no other one. */
+  /** Kills the worker, even during an execution, and starts no other one. */
   abandon(reason: string): void {
     this.#supervised.abandon(reason);
   }

@@ -59,7 +59,7 @@ ${echo}`;
   await assert.rejects(infer(loaded, [floats("IN", [1])]), {
     message: "Stub process 'crashes_0' is not healthy. (exit code 3)",
   });
-  // The second failure in a row waits, and so does what comes meanwhile.
+  // After the second consecutive failure, the restart is delayed, and a request in the meantime waits.
   assert.deepEqual(floatsOf((await infer(loaded, [floats("IN", [0])])).outputs[0]!), [0]);
   await assert.rejects(infer(loaded, [floats("IN", [2])]), {
     message: /\(signal SIGSEGV; last output:\n.*Segmentation fault/s,
@@ -174,14 +174,14 @@ test("an execution sent to a dead worker runs in its successor, whether the deat
   assert.deepEqual(await answer(1), [1]);
   const first = pidOf(loaded);
   process.kill(first, "SIGKILL");
-  // No turn of the event loop: nobody here has noticed.
+  // The busy loop does not yield to the event loop, so the server cannot have detected the end yet.
   while (!isDead(first));
   assert.deepEqual(await Promise.all([answer(2), answer(3)]), [[2], [3]]);
   await until(() => own.health.at(-1)?.ok === true);
   const second = pidOf(loaded);
   process.kill(second, "SIGKILL");
   await until(() => readProcessStart(second) === null);
-  // Its last words are waited for: the child that the model started holds the pipe that they would come through.
+  // The server waits a limited time for the last output, because the child that the model started keeps the pipe open.
   assert.deepEqual(await answer(4), [4]);
 });
 
@@ -196,7 +196,7 @@ function isDead(pid: number): boolean {
       / [ZX] /.test(readFileSync(`/proc/${pid}/task/${task}/stat`, "latin1").replace(/.*\)/s, "")),
     );
   } catch {
-    // The process or a thread is gone: the caller looks again for the other threads.
+    // The process or a thread has ended. If only a thread has, the caller repeats the check.
     return !existsSync(`/proc/${pid}`);
   }
 }
@@ -220,7 +220,7 @@ test("a zygote killed while it forks a worker is replaced, and the new one forks
   process.kill(zygotePid, "SIGSTOP");
   const before = readdirSync("/proc/self/fd").length;
   const loading = own.load("second", model(echo));
-  // A fork that is under way holds a socket and two pipes.
+  // A fork in progress has a socket and two pipes open.
   await until(() => readdirSync("/proc/self/fd").length >= before + 3);
   process.kill(zygotePid, "SIGKILL");
   await using second = await loading;
@@ -237,7 +237,7 @@ test("a list of processes shows a worker's model, by its whole path and by the p
   assert.ok(shown.length > 40 && full.startsWith(shown), shown);
 });
 
-/** A child of this process that runs the zygote's program and is older than the worker: the youngest such. */
+/** Returns the zygote of a worker: the youngest child of this process that runs the zygote's program and is older than the worker. */
 async function zygoteOf(workerPid: number): Promise<number> {
   const { readFile } = await import("node:fs/promises");
   const pids: number[] = [];

@@ -20,9 +20,11 @@ import { WorkerMetrics } from "./worker-metrics.ts";
 import type { ForkedWorker } from "./zygote.ts";
 
 export interface WorkerEvents {
-  /** Receives RESULT, SPACE_REQUEST, RELEASED, RESPONSE and RAISED frames, which are valid during the call. May throw MalformedRecord. */
+  /**
+   * Receives RESULT, SPACE_REQUEST, RELEASED, RESPONSE and RAISED frames, which are valid only during the call. May throw MalformedRecord.
+   */
   onExecutionFrame(frame: Buffer): void;
-  /** Returns the calling execution of a call to another model; null when it has ended. */
+  /** Returns the execution that made a call to another model; null if the execution has ended. */
   callingExecution(executionId: number): PythonCallingExecution | null;
 }
 
@@ -48,7 +50,10 @@ interface LifecycleCall {
   readonly reject: (error: Error) => void;
 }
 
-/** Time to read the remaining output of an ended process. A child process may keep the pipe open for ever. */
+/**
+ * Time in milliseconds to read the remaining output of an ended process. The limit is needed because a child process may keep the pipe open
+ * for ever.
+ */
 const lastOutputMs = 200;
 const logLevels = ["info", "warning", "error", "verbose"] as const;
 
@@ -105,7 +110,7 @@ export class PythonWorker {
     this.#channel = new FrameChannel(forked.socketFd, {
       onFrame: (frame) => this.#onFrame(frame),
       onMalformed: (error) => this.kill(error.message),
-      // A worker without its socket is unusable, even if it runs on.
+      // Without its socket, a worker is unusable, even if the process continues.
       onClosed: () => this.#closedChannel(),
     });
     this.ended = new Promise((resolve) => {
@@ -126,7 +131,7 @@ export class PythonWorker {
     this.#events = events;
   }
 
-  /** See `FrameChannel.sendSoon`. */
+  /** Sends a frame at the end of this event loop tick and returns its number (`FrameChannel.sendSoon`). */
   sendSoon(frame: Uint8Array): number {
     return this.#channel.sendSoon(frame);
   }
@@ -140,7 +145,7 @@ export class PythonWorker {
     return frameNumber >= this.#channel.firstLost;
   }
 
-  /** Runs one step of the worker's lifecycle: sends `body` and resolves with the reply. Rejects with INTERNAL when the model fails. */
+  /** Runs one step of the worker's lifecycle: sends `body` and resolves with the reply. Rejects with INTERNAL if the model fails. */
   async call(
     kind: number,
     replyKind: number,
@@ -186,7 +191,7 @@ export class PythonWorker {
     if (!signalGroup(this.pid, 9)) process.kill(this.pid, "SIGKILL");
   }
 
-  /** Makes the worker print the Python stack of every thread to its output. This works even when the process is busy. */
+  /** Makes the worker print the Python stack of every thread to its output. This works even while the process executes code. */
   printStacks(): void {
     if (this.#alive) process.kill(this.pid, "SIGUSR2");
   }
@@ -195,7 +200,10 @@ export class PythonWorker {
     if (this.#alive && this.#killedBecause === null && signalGroup(this.pid, 0)) this.#endAfterGrace();
   }
 
-  /** The socket is closed but the process was not reaped: it is ending, or model code has closed the socket's descriptor. */
+  /**
+   * Kills the process after a delay, unless it ends before. The socket is closed but the process was not reaped: it is ending, or model
+   * code has closed the socket's descriptor.
+   */
   #endAfterGrace(): void {
     const timer = this.#options.clock.timer(lastOutputMs, () => this.kill("it closed its socket"));
     void this.ended.then(() => timer[Symbol.dispose]());
@@ -225,7 +233,10 @@ export class PythonWorker {
     return (this.#metrics ??= new WorkerMetrics(this.#options.metrics, (answer) => this.#sendResponse(answer)));
   }
 
-  /** A correct worker waits for each reply. Without this limit, one that does not read replies would make them accumulate. */
+  /**
+   * Sends a response to the worker. A correct worker waits for each response. Without this limit, responses to a worker that does not read
+   * them would accumulate.
+   */
   #sendResponse(frame: Uint8Array): void {
     if (this.#channel.unsentCount > frameLimits.unreadFramesMax)
       throw new MalformedRecord("requests about metrics whose responses it does not read");
@@ -241,7 +252,7 @@ export class PythonWorker {
 
   async #onReaped(end: ProcessEnd): Promise<string> {
     this.#alive = false;
-    // Child processes may still use the output and map the arena.
+    // Child processes may still use the output and have the arena mapped.
     signalGroup(this.pid, 9);
     await this.#lastOutput();
     closeSync(this.#lifelineFd);

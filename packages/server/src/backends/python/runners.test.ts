@@ -22,7 +22,7 @@ test("a framework that is not set up is rejected with the command to set it up; 
   });
   const { directory } = await frameworkLocation(machines, frameworkByName("pytorch")!);
   await mkdir(directory, { recursive: true });
-  // Begun and not complete: nothing runs in it.
+  // The environment's creation has begun and is not complete, so no model may run in it.
   await assert.rejects(find("pytorch"), { code: "UNAVAILABLE" });
   await writeFile(join(directory, "ready"), "");
   assert.deepEqual(await find("pytorch"), {
@@ -31,7 +31,7 @@ test("a framework that is not set up is rejected with the command to set it up; 
     mapsFiles: true,
     environment: { directory, imports: frameworkByName("pytorch")!.imports },
   });
-  // Scripts for PyTorch run where its models do.
+  // Scripts for PyTorch use the same environment as PyTorch models.
   const scripts = await find("pytorch_script");
   assert.equal(scripts?.directory, "/workers/galatea_frameworks/pytorch_script");
   assert.equal(scripts.environment?.directory, directory);

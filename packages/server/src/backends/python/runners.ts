@@ -4,13 +4,13 @@ import { InferenceError } from "@galatea/base";
 import { backendFramework, backendGpuFramework } from "./frameworks/framework-rows.ts";
 import { findFramework, notInstalledText } from "./frameworks/framework-store.ts";
 
-/** The program of a python-based backend, which runs all models of that backend, instead of a `model.py` in each model. */
+/** The program of a python-based backend. It runs all models of that backend, which therefore need no `model.py`. */
 export interface PythonRunner {
   readonly directory: string;
   readonly filename: string;
-  /** True if the program maps the model's file: workers with equal files then share the memory. */
+  /** True if the program maps the model's file, so that workers with equal files share the memory. */
   readonly mapsFiles: boolean;
-  /** Environment for models that bring none; null: the environment for all Python models. */
+  /** Environment for models without one of their own. Null: the environment for all Python models. */
   readonly environment: RunnerEnvironment | null;
 }
 
@@ -22,8 +22,8 @@ export interface RunnerEnvironment {
 }
 
 /**
- * Returns the program of a python-based backend; null when there is none with this name. A worker of such a model differs from others only
- * in the location of its program.
+ * Returns the program of a python-based backend; null if there is none with this name. A worker of such a model differs from others only in
+ * the location of its program.
  */
 export type FindPythonRunner = (backend: string) => Promise<PythonRunner | null>;
 
@@ -32,7 +32,7 @@ const filename = "model.py";
 /** Returns a function that finds programs where Triton expects them: `<directory>/<backend>/model.py`. */
 export function runnersInDirectory(directory: string): FindPythonRunner {
   return async (backend) => {
-    // Rejects names that are paths.
+    // Rejects names that contain a path.
     if (!/^[\w-][\w.-]*$/.test(backend)) return null;
     const own = join(directory, backend);
     const found = await stat(join(own, filename)).catch(() => null);
@@ -41,8 +41,8 @@ export function runnersInDirectory(directory: string): FindPythonRunner {
 }
 
 /**
- * Backends whose library is not in a public package index, such as TensorRT. The operator installs it, matching the driver, in the
- * environment of Python models. They run only on GPUs.
+ * Backends whose library is not in a public package index, such as TensorRT. The operator installs a version of the library that matches
+ * the driver, in the environment of Python models. These backends run only on GPUs.
  */
 const operatorsLibraries: ReadonlySet<string> = new Set(["tensorrt"]);
 
@@ -57,8 +57,8 @@ export interface FrameworkDirectories {
 }
 
 /**
- * Returns a function that finds this product's own backend programs and their environments. It throws UNAVAILABLE, with the command to run,
- * when a framework is not installed.
+ * Returns a function that finds this product's own backend programs and their environments. The function throws UNAVAILABLE, with the
+ * command to run, if a framework is not installed.
  */
 export function frameworkRunners(directories: FrameworkDirectories): FindPythonRunner {
   return async (backend) => {

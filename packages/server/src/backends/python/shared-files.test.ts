@@ -30,7 +30,7 @@ test("equal files are in memory once, under any name, and are released with thei
     assert.equal(files.bytes, 50_000);
     assert.ok(bytesOf(held[3]!).equals(filled(1)));
     for (const one of held.slice(1)) one![Symbol.dispose]();
-    // Twice is once.
+    // Disposing a file twice has no further effect.
     held[1]![Symbol.dispose]();
     assert.ok(bytesOf(held[0]!).equals(filled(1)));
     held[0]![Symbol.dispose]();

@@ -5,16 +5,19 @@ import { promisify } from "node:util";
 import { openSealableMemory, type SealableMemory } from "@galatea/base/system";
 
 /**
- * The content of a model's file in memory that all workers with an equal file share. Mapping the file on disk would be unsafe: when another
- * file is copied over it, a running model would see changed bytes, or crash if that file is shorter.
+ * The content of a model's file in memory that all workers with an equal file share. Mapping the file on disk would be unsafe. If another
+ * file is copied over it, a running model would see changed bytes, or crash if the new file is shorter.
  */
 export interface SharedFile extends Disposable {
-  /** Sealed memory file: a process with this descriptor can read it and map it privately. Open until all users have disposed the file. */
+  /**
+   * Sealed memory file. A process with this descriptor can read the file and map it privately. The descriptor is open until all users have
+   * disposed the file.
+   */
   readonly fd: number;
   readonly byteLength: number;
-  /** Bytes that this user is charged with: the oldest user is charged with all of them, others with none. */
+  /** Bytes that are charged to this user. All bytes are charged to the oldest user, and none to others. */
   readonly chargedBytes: number;
-  /** Called when this user becomes the oldest one and is therefore charged. */
+  /** Called when this user becomes the oldest one, to which the bytes are charged. */
   onCharged: (() => void) | null;
 }
 
@@ -22,16 +25,16 @@ interface LeasedFile {
   readonly memory: SealableMemory;
   readonly byteLength: number;
   readonly contentHash: string;
-  /** File identities with this content. Equal files share one entry. */
+  /** Identities of the files with this content. Equal files share one entry. */
   readonly identities: Set<string>;
   /** Users, the oldest first. */
   readonly holders: Set<SharedFile>;
 }
 
 export interface SharedFilesOptions {
-  /** Limit of all files together; a file that exceeds it is not shared. */
+  /** Limit of the total size of all files in bytes. A file that exceeds it is not shared. */
   readonly bytesMax: number;
-  /** Minimum size of a shared file; sharing smaller ones does not save the cost of a descriptor. */
+  /** Minimum size of a shared file in bytes. Sharing smaller files does not save the cost of a descriptor. */
   readonly fileBytesMin: number;
 }
 
@@ -39,7 +42,7 @@ export interface SharedFilesOptions {
 const pieceBytes = 256 * 1024;
 const writeTo = promisify(write);
 
-/** Files in shared memory, by content, as long as they are used. */
+/** Files in shared memory, by content. A file is released when its last user disposes it. */
 export class SharedFiles {
   readonly #options: SharedFilesOptions;
   readonly #byIdentity = new Map<string, LeasedFile>();
@@ -53,8 +56,8 @@ export class SharedFiles {
   }
 
   /**
-   * Returns the file of a path, which the caller disposes. Null when the file must be read by the worker itself: it is not a regular file
-   * (links are not followed), is too small, exceeds the limit, or changes while it is read.
+   * Returns the shared content of a file; the caller must dispose it. Returns null if the worker must read the file itself: the file is not
+   * a regular file (links are not followed), is too small, exceeds the limit, or changes while it is read.
    */
   async open(path: string): Promise<SharedFile | null> {
     const source = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK).catch(() => null);
@@ -68,7 +71,7 @@ export class SharedFiles {
         if (held !== undefined) return this.#lend(held);
         const reading = this.#reading.get(identity);
         if (reading === undefined) break;
-        // If the read has failed, or its file was disposed before this call continues, the file is read again.
+        // If the read failed, or its file was disposed before this call continues, the file is read again.
         await reading.catch(() => null);
       }
       const reading = this.#read(source, identity, Number(found.size)).finally(() => this.#reading.delete(identity));
@@ -80,7 +83,7 @@ export class SharedFiles {
   }
 
   /**
-   * Returns the size of the file if it is in shared memory already, otherwise 0. Equal files under other names are not recognized, because
+   * Returns the size of the file if it is already in shared memory, otherwise 0. Equal files under other names are not recognized, because
    * that would require reading them.
    */
   async leasedBytesOf(path: string): Promise<number> {
@@ -88,7 +91,7 @@ export class SharedFiles {
     return found === null ? 0 : (this.#byIdentity.get(identityOf(found))?.byteLength ?? 0);
   }
 
-  /** Number of bytes of all files in shared memory. */
+  /** Total size in bytes of all files in shared memory. */
   get bytes(): number {
     return this.#bytes;
   }
@@ -154,14 +157,14 @@ export class SharedFiles {
 }
 
 /**
- * Returns an identity of the file: device, inode, size and the times of birth and modification. The time of the last status change is not
+ * Returns an identity of the file: device, inode, size, and the times of birth and modification. The time of the last status change is not
  * used, because a new hard link changes it.
  */
 function identityOf({ dev, ino, size, mtimeNs, birthtimeNs }: BigIntStats): string {
   return `${dev}:${ino}:${size}:${mtimeNs}:${birthtimeNs}`;
 }
 
-/** Copies exactly `byteLength` bytes and returns their hash; null when the file is shorter. */
+/** Copies exactly `byteLength` bytes and returns their hash; null if the file is shorter. */
 async function copy(source: FileHandle, target: number, byteLength: number): Promise<string | null> {
   const hash = createHash("sha256");
   const piece = Buffer.allocUnsafeSlow(Math.min(pieceBytes, byteLength));

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { SpinBackoff } from "./spin-backoff.ts";
 
-/** How long polling pauses when the poller is preempted at this time, in milliseconds. */
+/** Returns the duration in milliseconds for which polling pauses after a preemption at `nowMs`. */
 function pauseMs(backoff: SpinBackoff, nowMs: number): number {
   backoff.preempted(nowMs * 1e6);
   let pause = 0;

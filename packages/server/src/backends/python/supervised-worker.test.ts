@@ -38,7 +38,7 @@ test("property: for any events in any order a worker changes state by its own ev
       if (event.is === "ended" && next !== life) assert.equal(life.at === "up" && life.worker, event.worker);
       if (life.at === "closed") assert.equal(next, life);
       else if (event.is === "closed") assert.equal(next.at, "closed");
-      // Only a first failure is answered at once, and only a sound worker makes a failure the first again.
+      // Only after a first failure is the worker restarted without a pause. Only a worker that ran well resets the number of failures.
       if (move === "up starting") assert.equal(life.at === "up" && life.failureCount, 0);
       if (next.at === "down") assert.ok(next.failureCount >= (event.is === "ended" ? 2 : 1));
       if ("failureCount" in next && "failureCount" in life && next.failureCount < life.failureCount)
@@ -49,7 +49,7 @@ test("property: for any events in any order a worker changes state by its own ev
   fc.assert(fc.property(fc.array(events, { maxLength: 30 }), fc.boolean(), walked));
 });
 
-/** Time that a test moves. */
+/** A clock that the test controls. */
 class MovedClock implements Clock {
   readonly timers = new Set<{ readonly atMs: number; readonly fire: () => void }>();
   #nowMs = 0;
@@ -91,7 +91,7 @@ class FakeWorker implements WorkerProcess {
   }
 }
 
-/** A worker of fakes whose starts end when a test says so. */
+/** A supervisor with fake workers. The test decides when their starts end. */
 class Supervision {
   readonly clock = new MovedClock();
   readonly workers = [new FakeWorker()];
@@ -132,7 +132,7 @@ class Supervision {
     if (how === "bad") return start.reject(new Error("no"));
     const worker = new FakeWorker();
     this.workers.push(worker);
-    // It dies before anybody has looked at it.
+    // The worker ends before the supervisor receives it.
     if (how === "dead") worker.kill("stillborn");
     start.resolve(worker);
   }

@@ -5,7 +5,7 @@ import { nextWorkerState, type WorkerEvent, type WorkerState } from "./worker-st
 
 /** The interface of a worker process for its supervisor. */
 export interface WorkerProcess {
-  /** False once the process was reaped, which is shortly before `ended` resolves. */
+  /** False once the process was reaped, which happens shortly before `ended` resolves. */
   readonly alive: boolean;
   /** Resolves with the reason why the process ended. */
   readonly ended: Promise<string>;
@@ -23,15 +23,15 @@ export interface SupervisedWorkerOptions<Worker extends WorkerProcess> {
   readonly start: (signal: AbortSignal) => Promise<Worker>;
   /** Called when a worker is running. */
   readonly onUp: (worker: Worker) => void;
-  /** Called when a worker has ended. `state` then already tells whether another one is started. */
+  /** Called when a worker has ended. `state` already shows whether another one is started. */
   readonly onEnd: (worker: Worker, reason: string) => void;
-  /** Called with the reason when there is no worker, and with null when there is one again. */
+  /** Called with the reason when there is no worker, and with null when there is a worker again. */
   readonly onHealth: (reason: string | null) => void;
 }
 
-/** A worker that ends after this time does not count as a failed start. */
+/** Time in milliseconds after which the end of a worker does not count as a failed start. */
 const soundAfterMs = 10_000;
-/** Pause after a failed start of a dormant instance, for example because of too little memory. */
+/** Pause in milliseconds after a failed start of a dormant instance, for example because of too little memory. */
 const dormantRestMs = 10_000;
 const restarts = { firstMs: 100, maxMs: 30_000, factor: 2 };
 
@@ -40,7 +40,7 @@ export class SupervisedWorker<Worker extends WorkerProcess> implements InstanceS
   readonly #options: SupervisedWorkerOptions<Worker>;
   readonly #closing = new AbortController();
   #life: WorkerState<Worker>;
-  /** Timer until the running worker no longer counts as just started, or until the next start. */
+  /** Timer that fires when the running worker no longer counts as just started, or at the next start. */
   #timer: Disposable | null = null;
   /** Resolves when the last start has succeeded or failed. */
   #started: Promise<void> = Promise.resolve();
@@ -49,7 +49,7 @@ export class SupervisedWorker<Worker extends WorkerProcess> implements InstanceS
   /** The latest worker; null before the first one. */
   #latest: Worker | null = null;
 
-  /** `worker` is null for a dormant instance, whose worker is started when it is needed. */
+  /** `worker` is null for a dormant instance, whose worker is started on demand. */
   constructor(options: SupervisedWorkerOptions<Worker>, worker: Worker | null) {
     this.#options = options;
     this.#life = worker === null ? { at: "dormant", isResting: false } : { at: "up", worker, failureCount: 0 };
@@ -88,7 +88,7 @@ export class SupervisedWorker<Worker extends WorkerProcess> implements InstanceS
     this.#on({ is: "needed" });
   }
 
-  /** Resolves with the worker, or with the reason why there is none. Waits for a restart, except after a failed start. */
+  /** Resolves with the worker, or with the reason why there is none. Waits for a restart, unless the last start failed. */
   async coming(): Promise<Worker | string> {
     while (this.state === "restarting") await this.changed();
     const life = this.#life;
@@ -101,7 +101,7 @@ export class SupervisedWorker<Worker extends WorkerProcess> implements InstanceS
     if (this.#life.at === "up" && this.#life.failureCount > 0) this.#on({ is: "sound" });
   }
 
-  /** Kills the worker, even if it executes, and starts no other one. */
+  /** Kills the worker, even during an execution, and starts no other one. */
   abandon(reason: string): void {
     this.#closing.abort(new Error(reason));
     this.#on({ is: "closed" });

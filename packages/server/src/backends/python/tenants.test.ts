@@ -1,4 +1,4 @@
-/** Workers of tenants, on this machine and as this user: what is kept from them, and what is left to them. */
+/** Confinement of tenants' workers on this machine, as the current user: which accesses are denied and which are allowed. */
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { chmodSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
@@ -38,7 +38,7 @@ const tenantOptions = (more: Partial<TenantOptions> = {}): TenantOptions => ({
   ...more,
 });
 
-/** A model that answers with the text of `expression`, or with the error. */
+/** A model that returns the value of `expression` as text, or the error. */
 const telling = (expression: string) => `${header}import json, os, resource, socket, subprocess, tempfile, time
 class TritonPythonModel:
     def execute(self, requests):
@@ -243,7 +243,7 @@ const statusOf = (pid: string) => {
   }
 };
 const processesOf = (user: number) => readdirSync("/proc").filter((pid) => statusOf(pid).includes(`\nUid:\t${user}\t`));
-/** The interpreter below the test environment, and where that keeps its packages. */
+/** Returns the base interpreter of the test environment, and the directory of that environment's packages. */
 async function interpreter(fixture: PythonFixture) {
   const text = await tell(
     fixture,
@@ -275,7 +275,7 @@ test("only workers of models that may use GPUs have the GPU devices", async () =
     assert.match(await told(name, "{ kind: KIND_CPU }"), /^(FileNotFound|Permission)Error/, name);
   }
   assert.equal(await told("nvidia1", "{ kind: KIND_MODEL }"), "1");
-  // The driver makes it when a program first asks for it.
+  // The driver creates this file when a program first uses a GPU.
   make("nvidia-uvm");
   assert.equal(await told("nvidia-uvm", "{ kind: KIND_GPU }"), "1");
 });

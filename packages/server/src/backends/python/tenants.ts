@@ -19,24 +19,27 @@ export interface TenantsOptions {
   readonly tenants: TenantOptions;
   /** Directory of `galatea_tenant.py`. */
   readonly workerDirectory: string;
-  /** The operator's interpreter, which starts the interpreters of environments that tenants bring. */
+  /** The operator's interpreter, which starts the interpreters of environments that tenants ship. */
   readonly python: PythonEnvironment;
   /** Resolves with the properties of this machine that a zygote of `python` has determined; called once. */
   readonly findFacts: () => Promise<MachineFacts>;
   /** Ends the zygotes of a tenant's own environment. Resolves when none of their processes is left. */
   readonly endEnvironment: (key: string) => Promise<void>;
-  /** Kills processes that ended tenants have left running. */
+  /** Kills processes that tenants have left running after their end. */
   readonly endRemains: () => Promise<void>;
   /** Called with the isolation measures of this machine, before the first tenant's code runs. */
   readonly onConfinement: (rows: readonly ConfinementRow[]) => void;
   readonly logger: Logger;
 }
 
-/** Counts a worker as a member of its tenant. Disposed when the worker has ended. */
+/** Membership of a worker in its tenant. Must be disposed when the worker has ended. */
 export interface TenantLease extends AsyncDisposable {
   /** The confinement of a worker that is forked from the operator's interpreter. */
   readonly plan: ConfinementPlan;
-  /** Returns the environment. If the model ships its interpreter, the environment's command is wrapped in the tenant's confinement. */
+  /**
+   * Returns the environment. If the model ships its own interpreter, the environment's command is wrapped so that it runs in the tenant's
+   * confinement.
+   */
   environment(asked: PythonEnvironment): PythonEnvironment;
 }
 
@@ -49,7 +52,7 @@ interface Tenant {
   workerCount: number;
 }
 
-/** The properties of this machine, determined once, and the resources for tenants. */
+/** The properties of this machine, which are determined once, and the resources for tenants. */
 interface Ground {
   readonly facts: MachineFacts;
   readonly users: UserSlice | null;
@@ -64,12 +67,12 @@ interface Ground {
 export class Tenants implements Disposable {
   readonly #options: TenantsOptions;
   readonly #living = new Map<string, Tenant>();
-  /** Runs the cleanup of ended tenants. Its failures are reported to the caller that ends a tenant. */
+  /** Runs the cleanup of ended tenants. The caller that ends a tenant receives the errors of the cleanup. */
   readonly #ending = new TaskGroup(() => {});
   #ground: Promise<Ground> | null = null;
   #users: UserSlice | null = null;
   readonly #groups: { readonly groups: Cgroups | null; readonly missing: string | null };
-  /** The control group of all processes of tenants, their interpreters included. */
+  /** The control group of all tenants' processes, including their interpreters. */
   readonly #allGroup: CgroupSet | null;
   #scratchCount = 0;
 
@@ -104,17 +107,17 @@ export class Tenants implements Disposable {
   }
 
   /**
-   * Adds a worker to a tenant. `key` identifies the tenant; `source` is one of its models. Throws UNAVAILABLE when there are not enough
+   * Adds a worker to a tenant. `key` identifies the tenant; `source` is one of its models. Throws UNAVAILABLE if there are not enough
    * resources.
    */
   async enter(key: string, source: ModelSource, { seesGpus }: { seesGpus: boolean }): Promise<TenantLease> {
     const found = (this.#ground ??= this.#find());
     const ground = await found.catch((error: unknown) => {
-      // After a failure, the properties are determined again for the next tenant.
+      // After a failure, the next tenant determines the properties again.
       if (this.#ground === found) this.#ground = null;
       throw error;
     });
-    // Synchronous from here on, so that two workers of a new tenant do not create it twice.
+    // There is no `await` from here on, so that two workers of a new tenant do not create it twice.
     const tenant = this.#living.get(key) ?? this.#begin(key, source, ground);
     tenant.workerCount++;
     const plan = { ...tenant.plan, devices: seesGpus ? this.#options.tenants.gpuDevices() : [] };
@@ -216,7 +219,9 @@ export class Tenants implements Disposable {
     return directory;
   }
 
-  /** Permits the tenant's user to traverse the data directory to the paths of its plan, when it has no separate root directory. */
+  /**
+   * Permits the tenant's user to traverse the data directory to the paths of the user's plan, if the tenant has no separate root directory.
+   */
   #openAncestors([group]: readonly number[], paths: readonly string[]): void {
     const { dataDirectory } = this.#options.tenants;
     if (dataDirectory === null || group === undefined) return;
@@ -228,7 +233,7 @@ export class Tenants implements Disposable {
     const { python, workerDirectory } = this.#options;
     const plan: ConfinementPlan = {
       ...own,
-      // A zygote of the group of all tenants does not fork this worker, so the worker joins the group itself.
+      // This worker is not forked by a zygote in the control group of all tenants, so the worker joins that group itself.
       cgroups: tenant.plan.cgroups.length > 0 ? tenant.plan.cgroups : (this.#allGroup?.processFiles ?? []),
       read: [...tenant.plan.read, asked.directory],
     };
@@ -243,9 +248,9 @@ export class Tenants implements Disposable {
     const { endEnvironment, endRemains } = this.#options;
     const { user } = tenant.plan;
     if (user !== null) users?.release(user);
-    // In parallel, because processes that the tenant's interpreter left running may keep its output open.
+    // These calls run in parallel, because processes that the tenant's interpreter left running may keep the interpreter's output open.
     await Promise.all([...[...tenant.environments].map((key) => endEnvironment(key)), endRemains()]);
-    // Repeated, because processes became orphans when an interpreter ended.
+    // The search is repeated, because the end of an interpreter makes its child processes orphans.
     if (tenant.environments.size > 0) await endRemains();
     if (user !== null) users?.free(user);
     tenant.groups?.[Symbol.dispose]();
@@ -257,7 +262,7 @@ export class Tenants implements Disposable {
     await this.#ending.waitForTasks();
   }
 
-  /** Called when no process of a tenant runs any more. */
+  /** Must be called only when no process of a tenant runs any more. */
   [Symbol.dispose](): void {
     this.#allGroup?.[Symbol.dispose]();
     this.#users?.[Symbol.dispose]();
@@ -266,23 +271,26 @@ export class Tenants implements Disposable {
 }
 
 /**
- * Creates a tenant's own control group if it needs one. Without need it is avoided: moving a process into a group takes 5 to 15 ms, because
- * the kernel waits for all processors. Processes are counted by user instead, and the memory of all tenants is limited by the group in
- * which their zygote runs.
+ * Creates a tenant's own control group if the tenant needs one. A group is avoided otherwise, because moving a process into a group takes 5
+ * to 15 ms: the kernel waits for all processors. Without a group, processes are counted by user, and the control group of the tenants'
+ * zygote limits the memory of all tenants.
  */
 function makeGroup(groups: Cgroups, { memoryBytesMax, processesMax }: TenantOptions, user: number | null) {
   if (memoryBytesMax === null && user !== null) return null;
   return groups.make({ memoryBytesMax, processesMax: user === null ? processesMax : null });
 }
 
-/** Returns the directories of a tenant's own files: its model, and the archive or repository that contains its other models. */
+/**
+ * Returns the directories of a tenant's own files: the model's directory, and the archive or repository that contains the tenant's other
+ * models.
+ */
 export function tenantPaths({ modelDirectory }: ModelSource): readonly string[] {
   return [dirname(modelDirectory), modelDirectory];
 }
 
 /**
- * Returns the innermost directory on `path` that other users cannot enter; null when there is none. `openWay` opens those below the data
- * directory.
+ * Returns the innermost directory on `path` that other users cannot enter; null if there is none. Directories inside the data directory do
+ * not count, because `openWay` permits traversing them.
  */
 export function closedAncestor(path: string, dataDirectory: string | null): string | null {
   for (let at = path; ; at = dirname(at)) {
@@ -295,7 +303,10 @@ export function closedAncestor(path: string, dataDirectory: string | null): stri
 
 const isAtOrBelow = (path: string, directory: string) => path === directory || path.startsWith(`${directory}/`);
 
-/** Permits the group to traverse the closed directories from `below` to `path`, without listing them. Other users get no access. */
+/**
+ * Permits the group to traverse the directories from `below` to `path` that other users cannot enter. The group cannot list them. Other
+ * users get no access.
+ */
 function openWay(path: string, { below, group }: { readonly below: string; readonly group: number }): void {
   for (let at = dirname(path); isAtOrBelow(at, below); at = dirname(at)) {
     const found = statSync(at);
@@ -305,7 +316,7 @@ function openWay(path: string, { below, group }: { readonly below: string; reado
   }
 }
 
-/** Returns whether a control group belongs to a server that has ended. The name is `galatea-<pid>-<start>`. */
+/** Returns whether a control group belongs to a server that has ended. Its name is `galatea-<pid>-<start time>`. */
 function isOfDeadServer(name: string): boolean {
   const [, pid, startTicks] = /^galatea-(\d+)-(\d+)$/.exec(name) ?? [];
   return pid !== undefined && readProcessStart(Number(pid)) !== Number(startTicks);

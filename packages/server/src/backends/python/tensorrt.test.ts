@@ -1,4 +1,6 @@
-/** The backend `tensorrt` over a twin of TensorRT and of CUDA's library (`fake-tensorrt`): everything of ours runs, nothing of a GPU's. */
+/**
+ * The backend `tensorrt` with a fake of TensorRT and of CUDA's library (`fake-tensorrt`). This project's code runs; no code runs on a GPU.
+ */
 import assert from "node:assert/strict";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -53,7 +55,7 @@ const output = (name: string, shape: number[], op: string[], more: object = {}) 
   op,
   ...more,
 });
-/** A profile of inputs that have all one shape. */
+/** A profile in which all inputs have the same shape. */
 const profile = (names: string[], ...shapes: number[][]) => Object.fromEntries(names.map((name) => [name, shapes]));
 
 const sums = {

@@ -1,7 +1,7 @@
 import { frameLimits } from "./frame-limits.ts";
 import { MalformedRecord } from "./wire.ts";
 
-/** A member's value in a flat JSON object. Integers keep all their digits. */
+/** The value of a member of a flat JSON object. Integers keep all their digits. */
 export type FlatValue = string | boolean | number | bigint;
 
 export interface MemberBudget {
@@ -16,8 +16,8 @@ const closingBrace = 0x7d;
 const numberStart = /-?\d[\d.eE+-]*/y;
 
 /**
- * Parses a JSON object of strings, numbers and booleans, in time linear in its length for any input. `JSON.parse` takes seconds for a few
- * megabytes of nesting, and a BigInt of millions of digits takes minutes.
+ * Parses a JSON object of strings, numbers and booleans, in time linear in the length of the text, for any text. `JSON.parse` takes seconds
+ * for a few megabytes of nesting, and a BigInt of millions of digits takes minutes.
  */
 export function readFlatObject(text: string, budget: MemberBudget): Map<string, FlatValue> {
   const reader = new FlatReader(text);
@@ -43,7 +43,7 @@ class FlatReader {
     this.#text = text;
   }
 
-  /** Skips the character if it comes next; returns whether it did. */
+  /** Skips the next character if it is `character`; returns whether it was. */
   skips(character: string): boolean {
     this.#skipSpace();
     if (this.#text[this.#at] !== character) return false;
@@ -99,7 +99,7 @@ class FlatReader {
   }
 
   #number(): FlatValue {
-    // The end of the number is found first, so that a number that is too long is not parsed.
+    // The end of the number is found first, so that a number with too many digits is not parsed.
     let end = this.#at;
     const last = Math.min(this.#text.length, this.#at + frameLimits.integerDigitsMax + 2);
     while (end < last && !isEnd(this.#text.charCodeAt(end))) end++;
@@ -143,7 +143,7 @@ export function readBoundedObject(bytes: Uint8Array): Record<string, unknown> {
   throw new MalformedRecord("a body that is not a JSON object");
 }
 
-/** Counts brackets in the bytes: in UTF-8, they are never a part of other characters. */
+/** Counts brackets in the bytes, without decoding them: in UTF-8, the byte of a bracket never occurs inside another character. */
 function checkDepth(bytes: Uint8Array): void {
   let depth = 0;
   for (let at = 0; at < bytes.byteLength; at++) {

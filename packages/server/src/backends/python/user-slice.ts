@@ -8,8 +8,8 @@ import type { UserRange } from "./confinement-plan.ts";
 const sliceUsers = 4096;
 
 /**
- * Assigns each tenant a user id that no running tenant has. Ids are reused as late as possible, when no process of the previous tenant can
- * be left.
+ * Assigns each tenant a user id that no running tenant has. An id is reused as late as possible, so that no process of the previous tenant
+ * is left by then.
  */
 export class UserSlice implements Disposable {
   readonly #range: UserRange;
@@ -23,7 +23,10 @@ export class UserSlice implements Disposable {
     this.#lock = lock;
   }
 
-  /** Locks the first free slice of the range; null when other servers use all of them. Data directories start at different slices. */
+  /**
+   * Locks the first free slice of the range; returns null if other servers use all slices. Data directories start the search at different
+   * slices.
+   */
   static open(range: UserRange, directory: string): UserSlice | null {
     const sliceCount = Math.max(1, Math.floor(range.count / sliceUsers));
     const begin = createHash("sha256").update(directory).digest().readUInt32LE(0) % sliceCount;
@@ -48,7 +51,7 @@ export class UserSlice implements Disposable {
     return this.has(user) && (!this.#used.has(user) || this.#releasing.has(user));
   }
 
-  /** Returns a free user id; null when all are assigned. */
+  /** Assigns a free user id and returns it; returns null if all are assigned. */
   take(): number | null {
     const { first, count } = this.#range;
     for (let tried = 0; tried < count; tried++) {
@@ -61,7 +64,7 @@ export class UserSlice implements Disposable {
     return null;
   }
 
-  /** Marks the user's tenant as ended. The id is not assigned again before `free`. */
+  /** Marks the user's tenant as ended. The id is not assigned again before `free` is called. */
   release(user: number): void {
     this.#releasing.add(user);
   }

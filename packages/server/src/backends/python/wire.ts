@@ -1,7 +1,8 @@
 /**
- * The frames between the server and a worker, and between the server and a zygote; see `packages/server/python/WIRE.md`.
+ * The frames between the server and a worker, and between the server and a zygote, specified in `packages/server/python/WIRE.md`.
  * `execute-encoder.ts` encodes executions, `frame-decoder.ts` decodes workers' responses, `call-codec.ts` handles calls to other models.
- * The Python side is `packages/server/python/galatea_worker/wire.py`. Both are tested against the same bytes in `conformance/vectors`.
+ * The Python side is `packages/server/python/galatea_worker/wire.py`. Both sides are tested against the same bytes in
+ * `conformance/vectors`.
  */
 export const kinds = {
   load: 1,
@@ -54,7 +55,7 @@ export const responseBytes = 12;
 export const inlineMarker = 0xffff_ffff;
 export const allOutputs = 0xffff;
 export const rankMax = 32;
-/** Limit of a RESPONSE frame. Larger outputs are in the arena; many responses may be in flight at once. */
+/** Limit of a RESPONSE frame in bytes. Larger outputs must be in the arena, because many responses may be in flight at once. */
 export const responseFrameBytesMax = 4 * 1024 * 1024;
 /** Limits that follow from the sizes of fields in an EXECUTE frame. */
 export const requestsMax = 0xffff;
@@ -67,14 +68,14 @@ export const sequenceEnd = 2;
 export const statusBatchFailed = 1;
 export const statusBatchOutOfMemory = 2;
 
-/** An invalid frame from a worker. The worker is killed, and nothing of the frame is used. */
+/** An invalid frame from a worker. The worker is killed, and no part of the frame is used. */
 export class MalformedRecord extends Error {
   constructor(what: string, options?: ErrorOptions) {
     super(`malformed record from a worker: ${what}`, options);
     this.name = "MalformedRecord";
   }
 
-  /** Converts any error of decoding a frame, so that even an unexpected one ends only the worker. */
+  /** Converts any error that occurs while a frame is decoded, so that even an unexpected error ends only the worker. */
   static from(thrown: unknown): MalformedRecord {
     if (thrown instanceof MalformedRecord) return thrown;
     const why = thrown instanceof Error ? `${thrown.name}: ${thrown.message}` : "it cannot be read";
@@ -92,7 +93,7 @@ export interface FrameHeader {
 /** A block of the arena that is lent to a worker. */
 export interface WireLent {
   readonly lentId: number;
-  /** True if other readers use the block as well. The worker then copies tensors that its model might write to. */
+  /** True if the block has other readers. The worker then copies tensors that its model might write to. */
   readonly isShared: boolean;
   readonly byteOffset: number;
   readonly byteLength: number;
@@ -104,7 +105,7 @@ export interface WireTensor {
   readonly datatype: number;
   readonly shape: readonly number[];
   /**
-   * Location of the bytes: null for inline bytes in `data`; otherwise an index into the lent blocks (EXECUTE) or the id of a lent block
+   * Location of the bytes: null for inline bytes in `data`. Otherwise an index into the lent blocks (EXECUTE) or the id of a lent block
    * (RESULT).
    */
   readonly blockRef: number | null;
@@ -128,7 +129,7 @@ export type WireResponse =
   | { readonly kind: "outputs"; readonly parametersJson: string; readonly outputs: readonly WireTensor[] }
   | { readonly kind: "error"; readonly code: number; readonly message: string };
 
-/** A response in a RESULT frame. `later`: a model that is not decoupled will send it separately. */
+/** A response in a RESULT frame. `later` means that the model will send the response separately although it is not decoupled. */
 export type WireResultResponse = WireResponse | { readonly kind: "later" };
 
 /** A response that is sent separately. */
@@ -139,7 +140,7 @@ export interface WireDecoupledResponse {
   readonly isFinal: boolean;
   /** Id of the SPACE_REQUEST frame that requested the memory for this response; 0 for none. */
   readonly spaceRequestId: number;
-  /** Null when the frame only has the final flag. */
+  /** The response; null if the frame only has the final flag. */
   readonly response: WireResponse | null;
 }
 
@@ -149,10 +150,10 @@ export interface WireResult {
   readonly inputNs: number;
   readonly inferNs: number;
   readonly outputNs: number;
-  /** Null when the whole batch failed; `message` has the reason. */
+  /** The responses; null if the whole batch failed, and `message` has the reason. */
   readonly responses: readonly WireResultResponse[] | null;
   readonly message: string;
-  /** True if the whole batch failed because the model's framework ran out of memory, judged by the type of the exception. */
+  /** True if the whole batch failed because the model's framework ran out of memory, as the type of the exception shows. */
   readonly isOutOfMemory: boolean;
 }
 
@@ -171,7 +172,7 @@ export function encodeJson(kind: number, body: unknown): Buffer {
   return encodeFrame(kind, Buffer.from(JSON.stringify(body)));
 }
 
-/** Encodes a SPACE frame: the requested blocks, or the reason why there are none. `spaceRequestId` is that of the SPACE_REQUEST frame. */
+/** Encodes a SPACE frame: the requested blocks, or the reason why there are none. `spaceRequestId` is the id of the SPACE_REQUEST frame. */
 export function encodeSpace(executionId: number, blocks: readonly WireLent[] | string, spaceRequestId = 0): Buffer {
   const extra = spaceRequestId * 2;
   if (typeof blocks === "string")
@@ -199,18 +200,18 @@ export function writeLent(view: DataView, at: number, lent: WireLent): void {
   writeNatural(view, at + 16, lent.byteLength);
 }
 
-/** Maximum id of a SPACE_REQUEST frame. In SPACE, the id shares a field with a flag. */
+/** Maximum id of a SPACE_REQUEST frame. The id shares a field with a flag in the SPACE frame. */
 export const spaceRequestIdMax = 0x3fff_ffff;
 
-/** Writes a natural number as 64 bits. BigInt is avoided, because this runs several times for each tensor. */
+/** Writes a natural number as 64 bits. BigInt is avoided because it is slow, and this function runs several times for each tensor. */
 export function writeNatural(view: DataView, at: number, value: number): void {
   view.setUint32(at, value >>> 0, true);
   view.setUint32(at + 4, Math.floor(value / 0x1_0000_0000), true);
 }
 
 /**
- * Writes the record of a tensor, whose bytes begin at `byteOffset` of the inline bytes or of its block. Returns the offset after the
- * record.
+ * Writes the record of a tensor, whose bytes begin at `byteOffset` of the frame's inline bytes or of the tensor's block. Returns the offset
+ * after the record.
  */
 export function writeTensor(view: DataView, at: number, tensor: WireTensor, byteOffset: number): number {
   const { nameIndex, datatype, shape, blockRef, byteLength } = tensor;

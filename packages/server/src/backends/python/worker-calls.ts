@@ -45,12 +45,12 @@ export interface CallsOptions {
   readonly executionOf: (executionId: number) => PythonCallingExecution | null;
 }
 
-/** A call to another model whose last response was not sent yet. */
+/** A call to another model whose last response has not been sent yet. */
 interface OpenCall {
   readonly id: number;
   readonly executionId: number;
   readonly controller: AbortController;
-  /** True once the CALL frame has arrived; before, the worker has only requested memory for the call's inputs. */
+  /** True once the CALL frame has arrived. Before, the worker has only requested memory for the call's inputs. */
   isCalled: boolean;
   readonly spaces: readonly LentBlock[];
   /** Callbacks that acknowledge responses which were sent but not read. */
@@ -59,7 +59,7 @@ interface OpenCall {
 
 const noExecution = -1;
 
-/** The calls of one worker to other models: each lasts from its first frame until its last response. */
+/** The calls of one worker to other models. Each call lasts from its first frame until its last response. */
 export class WorkerCalls {
   readonly #options: CallsOptions;
   readonly #open = new Map<number, OpenCall>();
@@ -158,7 +158,8 @@ export class WorkerCalls {
   }
 
   /**
-   * Decodes the inputs of a call. Throws MalformedRecord, without having taken a reference, for a frame that a correct worker never sends.
+   * Decodes the inputs of a call. Throws MalformedRecord for a frame that a correct worker never sends; no reference to a block is taken
+   * then.
    */
   #inputs(wire: WireCall, call: OpenCall): Tensor[] {
     const inputs = wire.inputs.map((input) => this.#input(input, wire.names[input.nameIndex]!, call));
@@ -231,7 +232,7 @@ export class WorkerCalls {
     return new InferenceError("INTERNAL", `${what}; the Python backend accepts at most ${frameBytesMax}`);
   }
 
-  /** Lends the blocks of large outputs to the worker. The response's references are passed on or released. */
+  /** Lends the blocks of large outputs to the worker. Transfers or releases the references of the response. */
   #outputs(call: OpenCall, response: InferenceResponse): Pick<WireCallResponse, "loans" | "response"> | InferenceError {
     const { worker, arena, inlineBytesMax } = this.#options;
     const loans: LentBlock[] = [];
@@ -249,7 +250,7 @@ export class WorkerCalls {
         if (isHere) lent.retain();
         else lent.bytes.set(data);
         const byteOffset = isHere ? data.byteOffset - lent.bytes.byteOffset : 0;
-        // The response has one reference, which is passed on with the block.
+        // The response has one reference to the block, which is transferred to the lent block.
         const isShared = isHere && lent.referenceCount > 2;
         const index = loans.push(worker.lent.lend(lent, call.executionId, "input", isShared)) - 1;
         outputs.push({ ...record, blockRef: index, byteOffset, data: null });

@@ -2,8 +2,8 @@ import type { Logger } from "@galatea/base";
 import { killOrphans } from "@galatea/base/processes";
 
 /**
- * Groups each worker with all processes that its model starts (a family). A family has a number that every descendant inherits, whatever
- * session or process group it moves to. When the worker has ended, its family is killed.
+ * Groups each worker with all processes that its model starts (a family). Every descendant inherits the family's number, whatever session
+ * or process group it moves to. When the worker has ended, the remaining processes of its family are killed.
  */
 export class WorkerFamilies {
   readonly #logger: Logger;
@@ -13,7 +13,10 @@ export class WorkerFamilies {
   #looking: Promise<void> | null = null;
   #isDue = false;
 
-  /** `isUserGone` returns whether a user belongs to a tenant that has ended; its processes are killed whatever their family number is. */
+  /**
+   * `isUserGone` returns whether a user belongs to a tenant that has ended. Processes of such a user are killed, whatever their family
+   * number is.
+   */
   constructor(logger: Logger, isUserGone: (user: number) => boolean) {
     this.#logger = logger;
     this.#isUserFree = isUserGone;

@@ -16,7 +16,10 @@ interface WorkerFamily {
   readonly metricIds: number[];
 }
 
-/** The custom metrics of one worker's model, until the process is reaped. The worker writes its values to cells of its own. */
+/**
+ * The custom metrics of one worker's model, until the process is reaped. The worker writes the values to memory cells that no other process
+ * writes.
+ */
 export class WorkerMetrics {
   readonly #metrics: NamespaceMetrics;
   readonly #send: (frame: Uint8Array) => void;
@@ -34,7 +37,7 @@ export class WorkerMetrics {
     this.#send(this.#resultOf(requestId, () => this.#handle(kind, requestId, frame)));
   }
 
-  /** Releases the metrics after the process was reaped and can no longer write to its cells. */
+  /** Releases the metrics. Must be called only after the process was reaped, because it could otherwise still write to its cells. */
   end(): void {
     for (const { lease } of this.#families.values()) lease[Symbol.dispose]();
     this.#families.clear();

@@ -24,7 +24,7 @@ export interface WorkerPlan {
   /** The program that the worker runs: model.py in the version's directory, or the program of a python-based backend. */
   readonly program: PythonRunner;
   readonly environment: PythonEnvironment;
-  /** The model's file, in the version's directory, that workers with equal files share; null for none. */
+  /** The model's file in the version's directory, which workers with equal files share; null if no file is shared. */
   readonly sharedFile: string | null;
   /** True if the model may use GPUs: it has instances on GPUs, or chooses its devices itself (KIND_MODEL). */
   readonly seesGpus: boolean;
@@ -40,14 +40,14 @@ export interface StarterOptions {
   readonly pool: ZygotePool;
   readonly families: WorkerFamilies;
   readonly sharedFiles: SharedFiles;
-  /** Null when workers are isolated only from each other's processes. */
+  /** Null if workers are isolated only from each other's processes. */
   readonly tenants: Tenants | null;
   readonly clock: Clock;
   readonly logger: Logger;
   readonly print: (line: string) => void;
 }
 
-/** Forks a worker and lets it import the model. Throws INTERNAL with the model's error text; no process is left then. */
+/** Forks a worker and makes it import the model. Throws INTERNAL with the model's error text; no process is left then. */
 export async function startWorker(
   options: StarterOptions,
   plan: WorkerPlan,
@@ -58,7 +58,7 @@ export async function startWorker(
   const { directory, filename } = plan.program;
   const path = join(directory, filename);
   const isOwn = directory === source.versionDirectory;
-  // Checked here: Triton reports a missing file only after a minute, and with fewer details.
+  // Checked here, because Triton reports a missing file only after a minute, and with fewer details.
   const found = await stat(path).catch(() => null);
   if (found === null || !found.isFile())
     throw new InferenceError("INTERNAL", `${filename} does not exist in the model repository path: ${path}`);
@@ -103,7 +103,7 @@ export async function startWorker(
   }
 }
 
-/** Forks a worker in the tenant of the plan. Returns it with a callback for its end. */
+/** Forks a worker in the tenant of the plan. Returns the worker, and a callback that must be called when it has ended. */
 async function forkWorker(
   { pool, families, tenants, sharedFiles }: StarterOptions,
   { source, arena, environment: asked, sharedFile, seesGpus }: WorkerPlan,
@@ -111,12 +111,12 @@ async function forkWorker(
 ) {
   const tenant = (await tenants?.enter(String(arena.id), source, { seesGpus })) ?? null;
   const family = families.begin();
-  // Kept while the worker runs, so that another worker with an equal file can share it.
+  // The shared file is kept while the worker runs, so that another worker with an equal file can use it.
   let file: SharedFile | null = null;
   let forking: Promise<ForkedWorker> | null = null;
   const release = async () => {
     families.end(family);
-    // A fork whose load was aborted may still be about to send the descriptor.
+    // A fork whose load was aborted may still send the file's descriptor.
     await forking?.catch(() => null);
     file?.[Symbol.dispose]();
     await tenant?.[Symbol.asyncDispose]();
@@ -125,7 +125,7 @@ async function forkWorker(
     file = sharedFile === null ? null : await sharedFiles.open(join(source.versionDirectory, sharedFile));
     signal.throwIfAborted();
     const environment = tenant?.environment(asked) ?? asked;
-    // The interpreter of an environment that a model brought is confined already.
+    // The interpreter of an environment that a model ships is already confined.
     const plan = asked.directory === null ? (tenant?.plan ?? null) : null;
     forking = pool.fork(environment, { arenaFd: arena.fd, family, plan, fileFd: file?.fd ?? null });
     const forked = await unlessAborted(forking, signal);
@@ -137,7 +137,8 @@ async function forkWorker(
 }
 
 /**
- * Returns the configuration from the model's `auto_complete_config`; null when the model does not define it. Throws the model's exception.
+ * Returns the configuration from the model's `auto_complete_config`; null if the model does not define that method. Throws the model's
+ * exception.
  */
 export async function completedConfig(
   worker: PythonWorker,
@@ -163,7 +164,7 @@ export interface InitializeOptions {
   readonly program: PythonRunner;
 }
 
-/** Creates the model object and runs its `initialize`. Resolves with the modules that it imported in addition to the zygote's. */
+/** Creates the model object and runs its `initialize`. Resolves with the modules that the model imported in addition to the zygote's. */
 export async function initializeWorker(
   worker: PythonWorker,
   options: InitializeOptions,
@@ -195,7 +196,7 @@ export async function initializeWorker(
   return Array.isArray(imported) ? imported.slice(0, frameLimits.moduleNamesMax).filter(isModuleName) : [];
 }
 
-/** Returns whether a value is a valid module name, because a zygote will import it. */
+/** Returns whether a value is a valid module name. Checked because a zygote will import the module. */
 function isModuleName(name: unknown): name is string {
   return (
     typeof name === "string" &&
@@ -204,7 +205,7 @@ function isModuleName(name: unknown): name is string {
   );
 }
 
-/** Rejects when the signal aborts. A worker that is forked after that ends at once, because its lifeline is closed. */
+/** Rejects when the signal aborts. A worker that is forked after that ends at once, because its lifeline descriptor is closed. */
 function unlessAborted(forking: Promise<ForkedWorker>, signal: AbortSignal): Promise<ForkedWorker> {
   return new Promise((resolve, reject) => {
     const onAbort = () => {

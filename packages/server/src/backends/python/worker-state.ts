@@ -1,14 +1,14 @@
 import { unreachable } from "@galatea/base";
 
-/** The state of an instance's worker. `failureCount`: number of crashes and failed starts since a worker last ran well (`sound`). */
+/** The state of an instance's worker. `failureCount` is the number of crashes and failed starts since a worker last ran well (`sound`). */
 export type WorkerState<Worker> =
-  /** The worker was not needed yet, or failed to start when it was. While `isResting`, no start is tried. */
+  /** The worker was not needed yet, or a start on demand failed. While `isResting`, no start is attempted. */
   | { readonly at: "dormant"; readonly isResting: boolean }
   | { readonly at: "up"; readonly worker: Worker; readonly failureCount: number }
-  /** `isFirst`: the instance was dormant before. */
+  /** `isFirst` is true if the instance was dormant before. */
   | { readonly at: "starting"; readonly isFirst: boolean; readonly failureCount: number }
   /**
-   * Waits for the next start; the pause grows with each failure. `startFailed`: true if the last start failed, false if a running worker
+   * Waits for the next start; the pause grows with each failure. `startFailed` is true if the last start failed, false if a running worker
    * has ended.
    */
   | { readonly at: "down"; readonly reason: string; readonly startFailed: boolean; readonly failureCount: number }
@@ -27,7 +27,7 @@ export type WorkerEvent<Worker> =
   | { readonly is: "closed" };
 
 /**
- * Returns the state after an event; the same object when nothing changes. After the first failure, the worker is restarted without a pause.
+ * Returns the state after an event; the same object if nothing changes. After the first failure, the worker is restarted without a pause.
  */
 export function nextWorkerState<Worker>(life: WorkerState<Worker>, event: WorkerEvent<Worker>): WorkerState<Worker> {
   if (life.at === "closed") return life;

@@ -9,10 +9,10 @@ export interface ZygotePoolOptions {
   /** Returns `Tenants.tenantArguments`, for zygotes of the operator's environments. */
   readonly tenantArguments: () => string;
   readonly zygotesMax: number;
-  /** Time without a fork after which a zygote ends. The next load starts another one. */
+  /** Time in milliseconds without a fork after which a zygote ends. The next load starts another one. */
   readonly idleMs: number;
   readonly learnedModulesMax: number;
-  /** Modules that the operator allows zygotes to import; see pre-imports.ts. */
+  /** Modules that the operator allows zygotes to import, in addition to those in pre-imports.ts. */
   readonly preImports: ReadonlySet<string>;
   readonly clock: Clock;
   readonly logger: Logger;
@@ -22,18 +22,18 @@ export interface ZygotePoolOptions {
 interface Warm {
   readonly environment: PythonEnvironment;
   zygote: Promise<Zygote>;
-  /** A second zygote that is starting with more modules, and replaces the first one when it is ready. */
+  /** The start of a second zygote with more modules, which replaces the first one when it is ready; null if none is starting. */
   successor: Promise<void> | null;
   readonly learned: Set<string>;
-  /** Modules whose import made a zygote unable to fork. They are never imported ahead again. */
+  /** Modules whose import made a zygote unable to fork. Zygotes never import them again. */
   readonly refused: Set<string>;
   users: number;
   idle: Disposable | null;
 }
 
 /**
- * The zygotes, one for each environment. Their number is limited: the one that has been idle longest ends first. A zygote imports modules
- * that models of its environment have used.
+ * The zygotes, one for each environment. Their number is limited: beyond it, the zygote that has been idle longest ends. A zygote imports
+ * modules that models of its environment have used, so that later workers need not import them.
  */
 export class ZygotePool implements AsyncDisposable {
   readonly #options: ZygotePoolOptions;
@@ -42,7 +42,7 @@ export class ZygotePool implements AsyncDisposable {
   readonly #ending: TaskGroup;
   /** Aborts the start of interpreters when the pool is closed. */
   readonly #closing = new AbortController();
-  /** True after the warning about missing confinement was logged. It is the same for the whole machine. */
+  /** True after the warning about missing confinement was logged. It is logged once, because it applies to the whole machine. */
   #isUnconfinedLogged = false;
 
   constructor(options: ZygotePoolOptions) {
@@ -90,7 +90,7 @@ export class ZygotePool implements AsyncDisposable {
     return this.#using(environment, () => Promise.resolve());
   }
 
-  /** Calls `work` with a zygote that can fork. The zygote does not end before `work` first awaits something. */
+  /** Calls `work` with a zygote that can fork. The zygote is not ended before the first `await` in `work`. */
   async #using<Result>(environment: PythonEnvironment, work: (zygote: Zygote) => Promise<Result>): Promise<Result> {
     this.#closing.signal.throwIfAborted();
     const warm = this.#take(environment);
@@ -98,7 +98,7 @@ export class ZygotePool implements AsyncDisposable {
     warm.idle?.[Symbol.dispose]();
     try {
       let zygote = await this.#alive(warm);
-      // A newer zygote may have replaced this one meanwhile.
+      // A newer zygote may have replaced this one in the meantime.
       while (zygote.isClosing) zygote = await this.#alive(warm);
       return await work(zygote);
     } finally {
@@ -115,13 +115,15 @@ export class ZygotePool implements AsyncDisposable {
     const allowed = modules.filter((name) => isPreImportAllowed(name, preImports));
     const fresh = allowed.filter((name) => !warm.learned.has(name) && !warm.refused.has(name));
     const room = this.#options.learnedModulesMax - warm.learned.size;
-    // The rejected modules are limited too, because models choose the names.
+    // The number of rejected modules is limited too, because models choose the names.
     if (fresh.length === 0 || room <= 0 || warm.refused.size > 16 * this.#options.learnedModulesMax) return;
     for (const name of fresh.slice(0, room)) warm.learned.add(name);
     warm.successor ??= this.#succeed(warm).finally(() => (warm.successor = null));
   }
 
-  /** Starts a second zygote with more modules, while the first one continues to fork. No load waits for imports that it does not need. */
+  /**
+   * Starts a second zygote with more modules, while the first one continues to fork. No load has to wait for imports that it does not need.
+   */
   async #succeed(warm: Warm): Promise<void> {
     for (;;) {
       const modules = [...warm.learned];
@@ -140,7 +142,7 @@ export class ZygotePool implements AsyncDisposable {
         return;
       }
       const former = warm.zygote;
-      // The environment or the whole pool was closed while the second zygote started.
+      // The environment or the whole pool may have been closed while the second zygote started.
       if (this.#closed || this.#warm.get(warm.environment.key) !== warm) return await successor[Symbol.asyncDispose]();
       warm.zygote = Promise.resolve(successor);
       this.#closeZygote(former);
@@ -178,11 +180,11 @@ export class ZygotePool implements AsyncDisposable {
     );
   }
 
-  /** Returns the environment's zygote. Starts one when there is none, or it has died. */
+  /** Returns the environment's zygote. Starts one if there is none, or if it has ended. */
   async #alive(warm: Warm): Promise<Zygote> {
     const current = warm.zygote;
     const zygote = await current.catch(() => null);
-    // After the pool was closed, nothing would end another zygote.
+    // A zygote that is started after the pool was closed would never be ended.
     this.#closing.signal.throwIfAborted();
     if (zygote?.alive) return zygote;
     if (warm.zygote === current) {
@@ -218,7 +220,7 @@ export class ZygotePool implements AsyncDisposable {
     this.#ending.run(() =>
       zygote.then(
         (one) => (this.#closed ? one[Symbol.asyncDispose]() : one.closeWhenUnused()),
-        () => {}, // It never started: nothing to end.
+        () => {}, // The zygote never started, therefore there is nothing to end.
       ),
     );
   }

@@ -24,7 +24,7 @@ export interface ForkOptions {
   readonly family: number;
   /** The confinement that the worker applies to itself; null when the zygote has applied it for all of its workers. */
   readonly plan: ConfinementPlan | null;
-  /** Memory file with the model's file, see `shared-files.ts`; null: the worker reads the file from disk. */
+  /** Memory file with the content of the model's file (`shared-files.ts`). Null: the worker reads the file from disk. */
   readonly fileFd: number | null;
 }
 
@@ -33,18 +33,18 @@ export interface ZygoteOptions {
   /** Directory of `galatea_zygote.py`. */
   readonly workerDirectory: string;
   readonly modules: readonly string[];
-  /** Arguments of `tenant.facts`, for a zygote that forks workers of tenants; empty for others. */
+  /** Arguments of `tenant.facts`, for a zygote that forks workers of tenants; empty for other zygotes. */
   readonly tenantArguments: string;
   readonly clock: Clock;
   readonly logger: Logger;
 }
 
 const reasonBytesMax = 4096;
-/** Time limit of a start: activating and importing a large environment from a slow disk takes a minute or two. */
+/** Time limit of a start in milliseconds. Activating and importing a large environment from a slow disk takes a minute or two. */
 const startMsMax = 300_000;
 /**
- * Time limit of a fork, which takes milliseconds. A zygote that exceeds it is stopped or swapped out; it is ended and another one is
- * started.
+ * Time limit of a fork in milliseconds. A fork takes milliseconds. A zygote that exceeds the limit is stopped or swapped out; it is ended
+ * and another one is started.
  */
 const forkMsMax = 30_000;
 
@@ -65,7 +65,7 @@ interface ReadyFacts {
   readonly machine: MachineFacts | null;
 }
 
-/** Parses a READY frame. The interpreter may belong to a tenant, so its messages are untrusted, like those of a worker. */
+/** Parses a READY frame. The interpreter may belong to a tenant, so its messages are as untrusted as those of a worker. */
 function readyFacts(frame: Buffer): ReadyFacts {
   if (readHeader(frame).kind !== kinds.zygoteReady)
     throw new MalformedRecord("a zygote that does not report that it is ready");
@@ -79,12 +79,12 @@ function readyFacts(frame: Buffer): ReadyFacts {
     Array.isArray(failed) &&
     failed.every((one) => typeof one === "string");
   if (!isRead) throw new MalformedRecord("a zygote that reports invalid facts");
-  // Only an interpreter of the operator, which is trusted, sends this field.
+  // Only a trusted interpreter, which belongs to the operator, sends this field.
   const machine = (body["machine"] ?? null) as MachineFacts | null;
   return { python, numpy, threads, unconfined, failed, machine };
 }
 
-/** The error of a fork whose zygote ended before it responded. No worker of that fork continues. */
+/** The error of a fork whose zygote ended before it responded. A worker that was forked anyway ends. */
 export class ZygoteEnded extends InferenceError {
   constructor(options?: ErrorOptions) {
     super("UNAVAILABLE", "the Python zygote has ended", options);
@@ -94,9 +94,9 @@ export class ZygoteEnded extends InferenceError {
 /** A Python interpreter that has imported the usual modules and forks workers. The workers are child processes of this process. */
 export class Zygote implements AsyncDisposable {
   readonly modules: readonly string[];
-  /** The reason why its workers could access each other's memory (see confinement.py); null when they cannot. */
+  /** The reason why the zygote's workers could access each other's memory (see confinement.py); null if they cannot. */
   readonly unconfined: string | null;
-  /** Properties of this machine for confinement plans; null when they were not requested. */
+  /** Properties of this machine for confinement plans; null if they were not requested. */
   readonly machine: MachineFacts | null;
   readonly #clock: Clock;
   readonly #logger: Logger;
@@ -126,7 +126,7 @@ export class Zygote implements AsyncDisposable {
     this.#channel = channel;
   }
 
-  /** Starts an interpreter and waits until it is ready. Throws INTERNAL with its last output when it fails. */
+  /** Starts an interpreter and waits until it is ready. Throws INTERNAL with the interpreter's last output if the start fails. */
   static async open(options: ZygoteOptions, signal: AbortSignal | null): Promise<Zygote> {
     const { environment, clock, logger } = options;
     const pair = openSocketPair();
@@ -190,7 +190,7 @@ export class Zygote implements AsyncDisposable {
       pid: child.pid,
     });
     for (const failed of facts.failed) logger.warning(`not preloaded: ${failed}`, { zygote: environment.key });
-    // With more than one thread, a process must not fork: one of the imported modules has started a thread.
+    // A process with more than one thread must not fork, and one of the imported modules has started a thread.
     if (facts.threads !== 1 && options.modules.length > 0) {
       await zygote[Symbol.asyncDispose]();
       throw new InferenceError("INTERNAL", `importing ${options.modules.join(", ")} starts threads`);
@@ -219,8 +219,8 @@ export class Zygote implements AsyncDisposable {
   }
 
   /**
-   * Forks a worker, which receives the memory file `arenaFd` and no other descriptor of this process. `family` is its number in
-   * `WorkerFamilies`. With `plan` null, the worker has only the confinement of the zygote and is isolated from other processes.
+   * Forks a worker, which receives the memory file `arenaFd` and no other descriptor of this process. `family` is the worker's number in
+   * `WorkerFamilies`. If `plan` is null, only the confinement of the zygote applies, which isolates the worker from other processes.
    */
   fork({ arenaFd, family, plan, fileFd }: ForkOptions): Promise<ForkedWorker> {
     return new Promise((resolve, reject) => {

@@ -18,7 +18,7 @@ const run = promisify(execFile);
 let directory: string;
 let wheels: string;
 
-/** A wheel of one module that says its version; nothing is asked of an index. */
+/** Writes a wheel with one module that reports its version. No package index is used. */
 const writeWheel = `import sys, zipfile
 path, name, version = sys.argv[1:]
 info = "%s-%s.dist-info/" % (name, version)
@@ -46,12 +46,12 @@ async function wheel(where: string, name: string, version: string): Promise<stri
 
 interface Pinned {
   readonly name: string;
-  /** As the lock says; each is a group by itself. */
+  /** Size in bytes according to the lock file. Each package is a group of its own. */
   readonly bytes?: number;
   readonly sha256?: string;
 }
 
-/** A framework whose lock holds the two packages. */
+/** A framework whose lock file lists the given packages. */
 async function framework(name: string, pinned: readonly Pinned[] = [{ name: "tiny_base" }, { name: "tiny_torch" }]) {
   const pins = await Promise.all(
     pinned.map(async (pin) => {
@@ -198,7 +198,7 @@ test("an environment below a data directory is found through the machine-wide li
   assert.equal(await findFramework([second, machine], row), null);
   await linkFramework(machine, row, await addFramework(options(row, [], { directory: second })));
   assert.notEqual(await findFramework([machine], row), null);
-  // Only the link is the machine's.
+  // Removing the framework from the machine's directory removes only the link.
   assert.equal(await removeFramework(options(row, [], { directory: machine })), true);
   assert.notEqual(await findFramework([second], row), null);
   assert.deepEqual(

@@ -26,7 +26,7 @@ export interface AddOptions {
   readonly directory: string;
   /** A directory with wheels that is used instead of the package index; null for the index. */
   readonly wheels: string | null;
-  /** True to install the locked versions from any build (for example without CUDA), instead of exactly the files of the lock. */
+  /** True to install the locked versions from any build (for example without CUDA), instead of exactly the files in the lock file. */
   readonly anyBuild: boolean;
   /** Interpreters to try, in order of preference. */
   readonly pythons: readonly string[];
@@ -41,7 +41,7 @@ interface Making {
   readonly options: AddOptions;
   readonly location: FrameworkLocation;
   readonly installer: InstallerOptions;
-  /** The first words of every install command. */
+  /** The first arguments of every install command. */
   readonly install: readonly [command: string, ...args: string[]];
 }
 
@@ -96,7 +96,7 @@ async function install(place: FrameworkLocation, options: AddOptions): Promise<v
   await rename(partial, join(place.directory, "ready"));
 }
 
-/** Checks the free disk space before anything is downloaded. Packages from an interrupted call are already on the disk. */
+/** Checks the free disk space before anything is downloaded. Packages that an interrupted call has installed already use their space. */
 async function refuseSmallDisk({ directory }: FrameworkLocation, { framework, directory: parent }: AddOptions) {
   if ((await stat(directory).catch(() => null)) !== null) return;
   const { bavail, bsize } = await statfs(parent);
@@ -108,7 +108,7 @@ async function refuseSmallDisk({ directory }: FrameworkLocation, { framework, di
     );
 }
 
-/** Finds or creates the environment, without packages. Returns the first words of every install command. */
+/** Finds or creates the environment, without packages. Returns the first arguments of every install command. */
 async function openEnvironment(
   { directory, python }: FrameworkLocation,
   installer: InstallerOptions,
@@ -118,7 +118,7 @@ async function openEnvironment(
   const install: Making["install"] = uv
     ? ["uv", "--quiet", "pip", "install", "--compile-bytecode", "--python", python]
     : [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-input", "--no-cache-dir"];
-  // An environment that uv has created may have no pip.
+  // An environment that uv has created may not contain pip.
   const isUsable = await canRun(python, uv ? ["-c", ""] : ["-m", "pip", "--version"], installer);
   if (isUsable) return install;
   await rm(directory, { recursive: true, force: true });
@@ -133,7 +133,7 @@ async function openEnvironment(
   return install;
 }
 
-/** Installs the files of the lock in groups. Each installed group is recorded, and skipped after an interruption. */
+/** Installs the files of the lock file in groups. Each installed group is recorded, and skipped after an interruption. */
 async function installLocked({ options, location: place, installer, install }: Making): Promise<void> {
   const groups = await readPins(options.framework.lock, process.arch);
   const total = groups.reduce((sum, { bytes }) => sum + bytes, 0);
@@ -148,7 +148,7 @@ async function installLocked({ options, location: place, installer, install }: M
       installer.onProgress(`${index + 1} of ${groups.length} (${share}): ${names}`);
       const file = await requirementsFile(place, group, lockedLine);
       const own = ["--no-deps", "--only-binary", ":all:", "--require-hashes", "-r", file];
-      // Packages that an interrupted call may have installed partially are installed again.
+      // An interrupted call may have installed packages partially; these are installed again.
       await runInstaller(command, [...args, ...fromWheels(options), ...reinstalls(command), ...own], installer);
       await writeFile(note, `${names}\n`, { flag: "a" });
     }
@@ -156,7 +156,9 @@ async function installLocked({ options, location: place, installer, install }: M
   }
 }
 
-/** Returns the flags for that. uv replaces existing packages by itself; pip would accept a partially installed one. */
+/**
+ * Returns the flags that install existing packages again. uv needs none; without the flag, pip would keep a partially installed package.
+ */
 function reinstalls(command: string): readonly string[] {
   return command === "uv" ? ["--reinstall"] : ["--ignore-installed"];
 }

@@ -23,9 +23,9 @@ export interface AddedPackagesOptions {
 
 /**
  * Installs packages in addition to a framework's environment, in a separate directory for `sys.path`. The environment does not change, so
- * one interpreter serves models with and without them. Only wheels are installed, and none of their code runs here or when an interpreter
- * starts. Packages of the framework keep their version. A list of packages is installed once. Throws INVALID_ARG with the installer's
- * reason.
+ * one interpreter can serve models with and without the packages. Only wheels are installed, and their code does not run during the
+ * installation or when an interpreter starts. Packages of the framework keep their version. Each list of packages is installed once. Throws
+ * INVALID_ARG with the installer's reason.
  */
 export async function addPackages(options: AddedPackagesOptions): Promise<DirectoryLease> {
   const { framework, environments, kept, packages, signal } = options;
@@ -42,7 +42,7 @@ export async function addPackages(options: AddedPackagesOptions): Promise<Direct
     .digest("hex");
   const name = identity.slice(0, 32);
   try {
-    // The parent directory cannot be listed: a model can open a directory only if it knows the list of packages.
+    // The parent directory cannot be listed, so a model can open a directory only if it knows the list of packages.
     await makeDirectory(kept.directory);
     await chmod(kept.directory, 0o711);
     return await kept.hold(

@@ -9,7 +9,7 @@ interface Wheel {
 interface Pin {
   readonly name: string;
   readonly version: string;
-  /** Environment marker in pip's format, which selects interpreters and machines. */
+  /** Environment marker in pip's format: a condition on the interpreter and the machine for which the package is installed. */
   readonly marker: string;
   readonly wheels: readonly Wheel[];
 }
@@ -47,7 +47,7 @@ function bytesOf({ wheels }: Pin, machine: string): number {
   return own.reduce((most, { bytes }) => Math.max(most, bytes), 0);
 }
 
-/** Returns a line for a requirements file that allows only this version and the files of the lock. */
+/** Returns a line for a requirements file that allows only this version and the files in the lock file. */
 export function lockedLine({ name, version, marker, wheels }: Pin): string {
   return [`${name}==${version} ; ${marker}`, ...wheels.map(({ sha256 }) => `--hash=sha256:${sha256}`)].join(" ");
 }

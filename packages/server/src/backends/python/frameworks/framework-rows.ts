@@ -5,20 +5,20 @@ export interface Framework {
   readonly about: string;
   /** The oldest supported Python version, such as "3.11". */
   readonly python: string;
-  /** The newest supported Python version; absent: no limit is known. */
+  /** The newest supported Python version; absent if no limit is known. */
   readonly newestPython?: string;
-  /** Requirements in pip's format. The lock file also has their dependencies. */
+  /** Requirements in pip's format. The lock file also contains their dependencies. */
   readonly packages: readonly string[];
   /** Lock file with versions and hashes of all packages, written by `scripts/framework_lock.py`. */
   readonly lock: URL;
-  /** Upper bound of the environment's size on disk. */
+  /** Upper bound of the environment's size on disk in bytes. */
   readonly diskBytes: number;
   /**
-   * Modules that a zygote imports before it forks workers, so that loading a model takes only a fork and reading its file. Null for a
-   * library that starts threads when it is imported and therefore cannot be forked: each worker imports it.
+   * Modules that a zygote imports before it forks workers, so that a load only has to fork and read the model file. Null for a library that
+   * starts threads when it is imported: such a process cannot be forked, and each worker imports the library itself.
    */
   readonly imports: readonly string[] | null;
-  /** See `PythonRunner`; absent: false. */
+  /** Value of `PythonRunner.mapsFiles`; absent means false. */
   readonly mapsFiles?: true;
 }
 
@@ -40,7 +40,7 @@ export const frameworks: readonly Framework[] = [
     name: "sklearn",
     about: "scripts that serve models of scikit-learn",
     python: "3.11",
-    // flask is needed by published scripts that return its responses; SageMaker's container has it.
+    // flask is needed by published scripts that return flask responses; SageMaker's container has it.
     packages: ["scikit-learn==1.7.2", "numpy", "scipy", "pandas", "joblib", "cloudpickle", "flask"],
     lock: new URL("./gen/sklearn-lock.json", import.meta.url),
     diskBytes: 2 ** 29,
@@ -52,8 +52,8 @@ export const frameworks: readonly Framework[] = [
     about: "scripts that serve models of XGBoost",
     python: "3.11",
     packages: [
-      // The version in SageMaker's container, and the last one that reads XGBoost's binary model format. On x86 it is the build without
-      // CUDA's libraries.
+      // This version is the one in SageMaker's container, and the last one that reads XGBoost's binary model format. On x86 the build
+      // without CUDA's libraries is used.
       "xgboost-cpu==3.0.5 ; platform_machine == 'x86_64'",
       "xgboost==3.0.5 ; platform_machine == 'aarch64'",
       "scikit-learn==1.7.2",
@@ -76,7 +76,7 @@ export const frameworks: readonly Framework[] = [
     packages: ["nvidia-dali-cuda120==2.4.0", "numpy"],
     lock: new URL("./gen/dali-lock.json", import.meta.url),
     diskBytes: 2 * 2 ** 30,
-    // The threads of DALI end with the last pipeline, so an interpreter that ran one may be forked.
+    // DALI's threads end with the last pipeline, so an interpreter that ran a pipeline may be forked.
     imports: ["nvidia.dali", "galatea_frameworks.dali.warm_up"],
   },
   {
@@ -85,11 +85,11 @@ export const frameworks: readonly Framework[] = [
       "ONNX models on NVIDIA GPUs (KIND_GPU, accelerators cuda and tensorrt); needs NVIDIA's driver for CUDA 13, and TensorRT 10 for tensorrt",
     python: "3.11",
     newestPython: "3.14",
-    // The version equals that of the CPU library, so that a model's outputs do not depend on the machine.
+    // This version equals that of the CPU library, so that a model's outputs do not depend on the machine.
     packages: ["onnxruntime-gpu[cuda,cudnn]==1.30.0"],
     lock: new URL("./gen/onnxruntime-gpu-lock.json", import.meta.url),
     diskBytes: 4 * 2 ** 30,
-    // The library is opened by processes of the backend `onnxruntime`; no Python process runs models.
+    // Processes of the backend `onnxruntime` open the library; no Python process runs models.
     imports: ["onnxruntime"],
   },
   {
@@ -116,7 +116,7 @@ export const frameworks: readonly Framework[] = [
     packages: ["tensorflow[and-cuda]==2.21.0 ; platform_machine == 'x86_64'", "numpy"],
     lock: new URL("./gen/tensorflow-gpu-lock.json", import.meta.url),
     diskBytes: 8 * 2 ** 30,
-    // Same as for the CPU. CUDA starts only when a worker first searches for GPUs.
+    // The constraints are those of the CPU package. CUDA starts only when a worker first searches for GPUs.
     imports: ["galatea_frameworks.tensorflow.warm_up", "tensorflow"],
   },
 ];
@@ -138,10 +138,10 @@ export function backendFramework(backend: string): Framework | null {
   return name === undefined ? null : frameworkByName(name);
 }
 
-/** Frameworks for models on GPUs, by backend, where they differ from those for the CPU. */
+/** Frameworks for models on GPUs, by backend. Contains only backends whose framework differs from the one for the CPU. */
 const frameworksForGpus: ReadonlyMap<string, string> = new Map([["tensorflow", "tensorflow-gpu"]]);
 
-/** Returns the framework for a backend's models on GPUs; null when the one for the CPU is used. */
+/** Returns the framework for a backend's models on GPUs; null if the framework for the CPU is used. */
 export function backendGpuFramework(backend: string): Framework | null {
   const name = frameworksForGpus.get(backend);
   return name === undefined ? null : frameworkByName(name);

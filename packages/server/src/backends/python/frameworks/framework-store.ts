@@ -11,8 +11,8 @@ export interface FrameworkLocation {
 }
 
 /**
- * Returns the location `<directory>/<name>-<hash of the lock file>`: each lock file has its own environment. The file `ready` in it marks a
- * complete environment; the file `installed` lists completed installations.
+ * Returns the location `<directory>/<name>-<hash of the lock file>`, so that each lock file has its own environment. The file `ready` in it
+ * marks a complete environment. The file `installed` lists completed installations.
  */
 export async function frameworkLocation(directory: string, framework: Framework): Promise<FrameworkLocation> {
   const lock = createHash("sha256")
@@ -35,14 +35,14 @@ export async function findFramework(
   return null;
 }
 
-/** Returns a part of an error message: the directories in which the framework was not found, and the command that installs it. */
+/** Returns text for an error message: the directories in which the framework was not found, and the command that installs it. */
 export function notInstalledText(directories: readonly string[], { name }: Pick<Framework, "name">): string {
   const looked = directories.map((directory) => `'${directory}'`).join(" or ");
   return `not set up in ${looked}. Do it once with: galatea model add ${name}`;
 }
 
 /**
- * Creates a link in `directory`, where all servers search, to an environment in one data directory. Replaces a link to an environment that
+ * Creates a link in `directory`, which all servers search, to an environment in one data directory. Replaces a link to an environment that
  * was deleted.
  */
 export async function linkFramework(directory: string, framework: Framework, place: FrameworkLocation): Promise<void> {
@@ -54,7 +54,7 @@ export async function linkFramework(directory: string, framework: Framework, pla
     await rename(partial, link);
   } catch (error) {
     await rm(partial);
-    // Another call creates the environment at that path, or was interrupted; the next call completes it.
+    // A directory at this path means that another call is creating the environment there, or was interrupted; the next call completes it.
     if ((error as NodeJS.ErrnoException).code !== "EISDIR") throw error;
   }
 }
@@ -70,8 +70,8 @@ export async function frameworkDirectories(directory: string, { name }: Framewor
 }
 
 /**
- * Deletes the environments of a framework except `kept`. Returns whether there were any. After an interruption, the next call completes the
- * deletion.
+ * Deletes the environments of a framework except `kept`. Returns whether there were any. If this call is interrupted, the next one
+ * completes the deletion.
  */
 export async function deleteEnvironments(
   directory: string,
