@@ -8,22 +8,22 @@ import { algorithmInstance } from "./algorithm-instance.ts";
 
 export interface AlgorithmBackendOptions {
   readonly algorithm: AlgorithmName;
-  /** True if each model has its own thread, because a request's work is not bounded by its length. */
+  /** True if each model has its own thread, because even a short request may take unbounded time and must not block other models. */
   readonly threadPerModel: boolean;
-  /** Time limit of reading a model, or responding to a request. */
+  /** Time limit, in milliseconds, of loading a model and of handling one request. */
   readonly commandMsMax: number;
-  /** Maximum number of threads while none of them is slow: one per processor. */
+  /** Number of threads that are started before two models share a thread. */
   readonly processorCount: number;
   readonly clock: Clock;
 }
 
-/** Age of a command after which its thread counts as slow: most orders take less than a millisecond. */
+/** Duration of a command after which its thread counts as slow. Most commands take less than a millisecond. */
 const slowAfterMs = 100;
-/** Additional threads, for models whose thread is slow, and the maximum number of threads. */
+/** Threads in addition to one per processor, for models whose own thread is slow; `threadsMax` limits the total. */
 const threadsForOthers = 2;
 const threadsMax = 8;
 
-/** Memory of a thread besides its models. */
+/** Memory of a thread without its models. */
 const threadBytes = 8 * 2 ** 20;
 
 /** Creates a backend of one of SageMaker's algorithms, whose models have the input `body` and the output `answer`. */

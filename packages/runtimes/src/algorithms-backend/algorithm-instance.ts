@@ -12,7 +12,7 @@ export interface AlgorithmInstanceDependencies {
   readonly clock: Clock;
 }
 
-/** Elements of BYTES tensors begin with their length. */
+/** Size of the length prefix of an element of a BYTES tensor. */
 const lengthBytes = 4;
 
 /** Creates an instance that handles requests one after another, each in the thread of its model. */

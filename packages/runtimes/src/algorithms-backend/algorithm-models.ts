@@ -21,7 +21,7 @@ export type AlgorithmName = "linear_learner" | "sparkml" | "xgboost";
 export interface AlgorithmSource {
   readonly algorithm: AlgorithmName;
   readonly directory: string;
-  /** The container's variables that the algorithm uses. */
+  /** Environment variables of the container that the algorithm uses. */
   readonly settings: Readonly<Record<string, string>>;
 }
 
@@ -34,10 +34,10 @@ export interface AlgorithmModel {
   readonly discard: () => void;
 }
 
-/** Limit of linear learner's archive. */
+/** Maximum size of the model file of linear learner. */
 const artifactBytesMax = 512 * 2 ** 20;
 
-/** Throws InferenceError for invalid files. Takes time linear in their size, therefore it runs in its own thread. */
+/** Reads a model. Throws InferenceError for invalid files. Blocks for a time linear in their size, so call it in a worker thread. */
 export function readAlgorithmModel({ algorithm, directory, settings }: AlgorithmSource): AlgorithmModel {
   switch (algorithm) {
     case "linear_learner": {

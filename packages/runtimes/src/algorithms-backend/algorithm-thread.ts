@@ -2,18 +2,18 @@ import { Worker } from "node:worker_threads";
 import { type Clock, InferenceError, openDeadline } from "@galatea/base";
 import type { AlgorithmCommand, AlgorithmReply, UnloadCommand } from "./algorithm-worker.ts";
 
-/** Typed arrays are not included. */
+/** Limit of the JavaScript heap of a thread; memory of typed arrays is not included. */
 const heapMebibytesMax = 1024;
 
 export interface CommandOptions {
-  /** A command that takes longer ends the thread: a model's expression may never end. */
+  /** Time limit, in milliseconds, after which the thread is terminated: a regular expression of a model may never end. */
   readonly commandMsMax: number;
   readonly clock: Clock;
   /** Buffers that are transferred with the command. */
   readonly transfer: readonly ArrayBuffer[];
 }
 
-/** A thread that reads and evaluates models of algorithms. When it ends, by force or for lack of memory, its running command fails. */
+/** A thread that reads and evaluates models of algorithms. If it is terminated or runs out of memory, its running command fails. */
 export class AlgorithmThread implements AsyncDisposable {
   readonly #worker: Worker;
   #pending: PromiseWithResolvers<AlgorithmReply> | null = null;
@@ -41,7 +41,7 @@ export class AlgorithmThread implements AsyncDisposable {
     return this.#hasEnded;
   }
 
-  /** Runs one command at a time; its time limit starts now. Rejects with InferenceError when the thread does not complete it. */
+  /** Runs a command; only one may run at a time. Rejects with InferenceError if the thread ends, or exceeds `commandMsMax`. */
   async command(command: AlgorithmCommand, { transfer, commandMsMax, clock }: CommandOptions) {
     if (this.#hasEnded) throw this.#failure();
     const replied = Promise.withResolvers<AlgorithmReply>();
@@ -60,7 +60,7 @@ export class AlgorithmThread implements AsyncDisposable {
     }
   }
 
-  /** Drops the model after the running command, without waiting. */
+  /** Unloads the model after the running command; returns immediately. */
   forget(model: number): void {
     if (!this.#hasEnded) this.#worker.postMessage({ kind: "unload", model } satisfies UnloadCommand, []);
   }

@@ -6,9 +6,9 @@ import type { AlgorithmReply } from "./algorithm-worker.ts";
 import { chooseThread, type ThreadCounts, type ThreadState } from "./choose-thread.ts";
 
 export interface AlgorithmThreadsOptions extends ThreadCounts {
-  /** Time limit of reading a model, or responding to a request; then its thread ends. */
+  /** Time limit, in milliseconds, of loading a model and of handling one request; its thread is terminated afterwards. */
   readonly commandMsMax: number;
-  /** Time after which commands no longer wait for a busy thread, but use another one. */
+  /** Duration of a command, in milliseconds, after which other models of its thread are loaded in another thread. */
   readonly slowAfterMs: number;
   readonly clock: Clock;
 }
@@ -16,7 +16,10 @@ export interface AlgorithmThreadsOptions extends ThreadCounts {
 /** A model that is loaded in one of the threads. Disposing it unloads it. */
 export interface LoadedAlgorithm extends AsyncDisposable {
   readonly memoryBytes: number;
-  /** Handles one request at a time, whose bytes are transferred. Rejects with InferenceError when no thread responds. */
+  /**
+   * Handles one request at a time; transfers the bytes of the request, which detaches the caller's buffer. Rejects with InferenceError if
+   * the thread does not respond.
+   */
   invoke(request: AlgorithmRequest): Promise<AlgorithmResponse>;
 }
 
@@ -24,7 +27,7 @@ interface PooledThread {
   readonly thread: AlgorithmThread;
   readonly models: Set<number>;
   state: ThreadState["state"];
-  /** Timer of a busy thread, until it is slow. */
+  /** Timer that marks a busy thread as slow; null in other states. */
   slowTimer: Disposable | null;
 }
 
@@ -41,14 +44,14 @@ interface WaitingCall {
 }
 
 /**
- * A few threads for many models of algorithms. Each model is loaded in one of them; models of a thread are called one after another. A
- * slow command keeps its thread; the thread's other models are loaded again in another one. When a thread ends, its models are loaded again
- * before their next response.
+ * A pool of a few threads for many models of algorithms. Each model is loaded in one thread, and each thread runs one command at a time. A
+ * slow command does not block the other models of its thread: they are loaded in another thread. If a thread is terminated, its models are
+ * loaded again at their next request.
  */
 export class AlgorithmThreads implements AsyncDisposable {
   readonly #options: AlgorithmThreadsOptions;
   #threads: PooledThread[] = [];
-  /** In order of arrival; at most one for each model. */
+  /** Calls that wait for a thread, in order of arrival; at most one for each model. */
   readonly #waiting = new Set<WaitingCall>();
   #nextModel = 1;
   #isClosed = false;
@@ -61,7 +64,7 @@ export class AlgorithmThreads implements AsyncDisposable {
     return this.#threads.length;
   }
 
-  /** Rejects with InferenceError for invalid files, and with the signal's reason. */
+  /** Loads a model. Rejects with InferenceError for invalid files, and with the reason of an aborted signal. */
   async load(source: AlgorithmSource, signal: AbortSignal): Promise<LoadedAlgorithm> {
     const placed: PlacedModel = { model: this.#nextModel++, source, home: null };
     signal.throwIfAborted();
@@ -84,7 +87,7 @@ export class AlgorithmThreads implements AsyncDisposable {
     };
   }
 
-  /** Loads the model in that thread, and unloads it from its previous one. */
+  /** Loads the model in this thread, unloads it from its previous thread, and returns its estimated memory in bytes. */
   async #loadIn(pooled: PooledThread, placed: PlacedModel): Promise<number> {
     const { model, source } = placed;
     const reply = await pooled.thread.command({ kind: "load", model, source }, { ...this.#options, transfer: [] });
@@ -115,7 +118,7 @@ export class AlgorithmThreads implements AsyncDisposable {
     }
   }
 
-  /** Assigns threads in order of arrival; a command that finds none does not block later ones. */
+  /** Assigns threads to waiting calls in order of arrival. A call without a free thread does not block later calls. */
   #assignThreads(): void {
     this.#threads = this.#threads.filter(({ thread }) => !thread.hasEnded);
     if (this.#isClosed) return this.#rejectWaiting();

@@ -1,10 +1,10 @@
-/** The program of a thread that reads and evaluates models of algorithms: one command after another. */
+/** Worker thread that loads and evaluates models of algorithms, one command at a time. */
 import { parentPort } from "node:worker_threads";
 import type { AlgorithmResponse, AlgorithmRequest } from "../algorithms/index.ts";
 import { type InferenceCode, InferenceError, unreachable } from "@galatea/base";
 import { type AlgorithmModel, type AlgorithmSource, readAlgorithmModel } from "./algorithm-models.ts";
 
-/** A command to the thread; each has one reply. */
+/** A command to the thread, which sends one reply for each. */
 export type AlgorithmCommand =
   | { readonly kind: "load"; readonly model: number; readonly source: AlgorithmSource }
   | { readonly kind: "invoke"; readonly model: number; readonly request: AlgorithmRequest };

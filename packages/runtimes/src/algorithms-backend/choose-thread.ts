@@ -1,6 +1,6 @@
-/** The state of a thread of algorithms for the assignment of orders. */
+/** The state of a thread, from which `chooseThread` selects the thread of a command. */
 export interface ThreadState {
-  /** `slow`: its command has taken longer than others would wait for it. */
+  /** `slow`: its running command has taken longer than `slowAfterMs`, so other models no longer wait for it. */
   readonly state: "free" | "busy" | "slow";
   readonly modelCount: number;
 }
@@ -17,8 +17,8 @@ export type ThreadChoice =
   | { readonly take: "wait" };
 
 /**
- * Chooses the thread for a command of a model that is loaded in thread `home`, or in none. The command waits for its own thread while that
- * is busy. A model whose thread is slow is loaded again in another, which becomes its own.
+ * Chooses the thread for a command of a model. `home` is the index of the thread in which the model is loaded, or null. The command waits
+ * while its home thread is busy. If the home thread is slow, the command gets another thread, in which the model is loaded again.
  */
 export function chooseThread(threads: readonly ThreadState[], home: number | null, counts: ThreadCounts): ThreadChoice {
   const own = home === null ? undefined : threads[home];

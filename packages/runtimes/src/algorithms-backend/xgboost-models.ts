@@ -6,7 +6,10 @@ import { readXgboostScorer } from "../trees/index.ts";
 
 const fileBytesMax = 500 * 2 ** 20;
 const modelsMax = 100;
-/** Before XGBoost 1.6 the pickled form of a Booster could be its binary form, between this marker, its length, and its configuration. */
+/**
+ * Marker at the start of a Booster that XGBoost before 1.6 pickled: the marker, the length of the model, the model in the binary format,
+ * and the configuration.
+ */
 const wrapping = "CONFIG-offset:";
 
 /** Reads the models of an archive: one, or an ensemble of all its files unless SAGEMAKER_INFERENCE_ENSEMBLE disables that. */

@@ -1,7 +1,7 @@
 /**
- * SageMaker's built-in algorithms: linear learner, Spark ML pipelines as MLeap bundles, and the request formats of these and of XGBoost
- * (bytes of some content type in, a response with a status out). Pure except for reading bundles. Takes time at least linear in its
- * input, therefore it runs in threads. Model files are untrusted.
+ * SageMaker's built-in algorithms: models of linear learner, Spark ML pipelines as MLeap bundles, and the request and response formats of
+ * both and of XGBoost. Functions are pure, except that `readSparkModel` reads the files of a bundle. They block for at least a time linear
+ * in their input, so they are called in worker threads. Model files are untrusted.
  */
 export { readLinearModel } from "./linear-learner/linear-model.ts";
 export { predictLinear } from "./linear-learner/linear-payloads.ts";

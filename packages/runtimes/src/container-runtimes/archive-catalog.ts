@@ -8,14 +8,14 @@ export interface ArchiveCatalogOptions {
   readonly installer: PackageKeeper;
   /** Directory of the unpacked archive. */
   readonly directory: string;
-  /** Name under which its own model is served. */
+  /** Name under which the archive's own model, its first one, is served. */
   readonly servedName: string;
 }
 
-/** An unpacked archive without a repository's layout, as the models that a container kind finds in it. */
+/** A catalog of the models that a container kind finds in an unpacked archive, which does not have the layout of a model repository. */
 export class ArchiveCatalog implements Catalog {
   readonly #options: ArchiveCatalogOptions;
-  /** Packages that models import, kept as long as the archive is served. */
+  /** Leases of package directories that models import, by directory; released when the catalog is disposed. */
   readonly #packages = new Map<string, Disposable>();
 
   constructor(options: ArchiveCatalogOptions) {

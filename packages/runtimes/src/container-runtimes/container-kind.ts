@@ -1,51 +1,51 @@
 import type { PayloadCodec } from "@galatea/server/protocols";
 
-/** Environment variables with which a container was started. */
+/** Environment variables of a container. */
 export type ContainerEnvironment = Readonly<Record<string, string | undefined>>;
 
 /** A model of an unpacked archive. */
 export interface ArchivedModel {
-  /** Name by which ensembles call it. The first model is the archive's own, whatever its served name is. */
+  /** Name by which ensembles refer to the model. The archive's own model has another name for clients, its served name. */
   readonly name: string;
-  /** A ModelConfig as JSON, without its name. Missing fields are completed as for any model. */
+  /** A ModelConfig as JSON, without `name`. Missing fields are completed as for any model. */
   readonly config: Readonly<Record<string, unknown>>;
-  /** Directory of its files, like a version directory of a repository. */
+  /** Directory of the model's files, like a version directory of a model repository. */
   readonly directory: string;
 }
 
 /**
- * Installs Python packages in addition to those of a framework that `galatea model add` installed; returns their directory. Throws
- * InferenceError.
+ * Installs Python packages in addition to the packages of a framework, which `galatea model add` installed, and returns their directory.
+ * Rejects with InferenceError if an installation fails.
  */
 export type PackageInstaller = (framework: string, packages: readonly string[]) => Promise<string>;
 
-/** Installs packages like a PackageInstaller; the directory exists until the result is disposed. */
+/** Installs packages like a PackageInstaller. The returned lease keeps the directory until it is disposed. */
 export type PackageKeeper = (
   framework: string,
   packages: readonly string[],
 ) => Promise<Disposable & { readonly directory: string }>;
 
-/** A container of some kind, for one environment. */
+/** A container kind with validated settings, ready to serve archives. */
 export interface OpenedContainer {
   readonly codec: PayloadCodec;
-  /** Paths that every model's code may read, in addition to its own archive. */
+  /** Paths that model code may read, in addition to its own archive. */
   readonly readPaths: readonly string[];
-  /** True if model code speaks HTTP with its own worker. */
+  /** True if model code listens on a local port, over which its own process sends HTTP requests. */
   readonly opensPort: boolean;
-  /** Time limit of a call of model code, in milliseconds, after which its process is ended; null: the limit of its invocation. */
+  /** Time limit of a call of model code, in milliseconds, after which its process is killed; null: the time limit of the invocation. */
   readonly callMsMax: number | null;
-  /** Maximum body length of a call; null: the server's limit. */
+  /** Maximum length of a request body, in bytes; null: the server's limit. */
   readonly bodyBytesMax: number | null;
-  /** Lines for the log: settings without effect, and hints. */
+  /** Lines to log at start: settings without effect, and hints. */
   readonly notes: readonly string[];
   /**
-   * Returns the models of an archive that was unpacked to `directory`, the archive's own first. Reads the directory and writes nothing.
-   * Throws InferenceError when it has no models.
+   * Returns the models of the archive that was unpacked to `directory`; the archive's own model is the first. Does not write to the
+   * directory. Rejects with InferenceError if the archive has no models.
    */
   modelsIn(directory: string, installer: PackageInstaller): Promise<readonly [ArchivedModel, ...ArchivedModel[]]>;
 }
 
-/** A container that cannot start; the message goes to stderr. */
+/** The error for a container that cannot start; its message is written to stderr. */
 export class ContainerRefusal extends Error {
   constructor(message: string) {
     super(message);
@@ -61,8 +61,8 @@ export interface KindStart {
   readonly isMultiModel: boolean;
 }
 
-/** A kind of SageMaker container other than Triton's: the content of its archives, and its request format. */
+/** A kind of SageMaker container other than Triton's: defines the content of its archives and its request format. */
 export interface ContainerKind {
-  /** Throws ContainerRefusal. */
+  /** Validates the environment. Throws ContainerRefusal for an invalid value. */
   open(start: KindStart): OpenedContainer;
 }

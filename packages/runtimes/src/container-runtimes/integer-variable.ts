@@ -6,8 +6,8 @@ export interface IntegerBounds {
 }
 
 /**
- * Returns the value of the first of these variables that is set; null when none is. Throws ContainerRefusal for anything but a whole
- * number within the bounds.
+ * Returns the value of the first variable in `names` that is set; null if none is set. Throws ContainerRefusal unless the value is an
+ * integer from `least` to `most`.
  */
 export function integerVariable(
   environment: ContainerEnvironment,
@@ -22,7 +22,7 @@ export function integerVariable(
   throw new ContainerRefusal(`ERROR: ${name} must be a whole number from ${least} to ${most}, got: ${text}`);
 }
 
-/** Returns a line for each variable of the table that is set: it is accepted without effect. */
+/** Returns a log line for each variable of `withoutEffect` that is set; the values of the table are the reasons. */
 export function notesOn(environment: ContainerEnvironment, withoutEffect: Readonly<Record<string, string>>): string[] {
   return Object.entries(withoutEffect).flatMap(([name, why]) =>
     environment[name] === undefined ? [] : [`${name} is accepted without effect: ${why}`],

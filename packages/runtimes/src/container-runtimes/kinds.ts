@@ -3,7 +3,7 @@ import type { ContainerKind } from "./container-kind.ts";
 import { scriptContainer, scriptOrElse } from "./scripts/index.ts";
 import { tensorflowServingContainer } from "./tensorflow-serving/index.ts";
 
-/** The container kinds besides Triton's, by their names for `--container-kind`. */
+/** The container kinds other than Triton's, by their names for `--container-kind`. */
 export const containerKinds = {
   "scikit-learn": scriptContainer({ runner: "sklearn", framework: "sklearn" }),
   pytorch: scriptContainer({ runner: "pytorch_script", framework: "pytorch" }),

@@ -59,6 +59,6 @@ test("a zip directory entry is rejected when the file's content does not match i
   assert.throws(changed(42, 0xffff_fff0), new ZipError("has no 'a' at the position in its directory"));
   assert.throws(changed(16, 1), new ZipError("has a 'a' that is damaged"));
   assert.throws(changed(0, 0), new ZipError("has a broken directory"));
-  // Sizes that should be in a 64-bit extra field, which this file does not have.
+  // The directory refers to sizes in a 64-bit extra field, which this file does not have.
   assert.throws(changed(24, 0xffff_ffff), ZipError);
 });

@@ -1,23 +1,23 @@
-// Reads pickles as data. A pickle is a program: it names functions and calls them with values that it has built. Here a name is looked up
-// among the few that the caller passes, a call of any other ends the reading, and nothing is imported or run.
+// Reads pickles as data. A pickle is a program that names functions and calls them. This reader imports and runs nothing: it only calls the
+// functions that the caller supplies for some names, and fails at any other name.
 
-/** A value built by a pickle: a Python value, or a result of `names` and `persistent`. */
+/** A value that a pickle builds: a Python value, or a result of the reader's functions `names` or `persistent`. */
 export type Pickled = unknown;
 
 export interface PickleReader {
-  /** The purpose with its verb for errors, as in "which no weights need". */
+  /** The purpose of the file and a verb, for errors such as "which no weights need". */
   readonly needs: string;
-  /** Returns the function for "module.name", which is called with the call's arguments; null for a rejected name. */
+  /** Returns the function that replaces "module.name" of Python; null to reject the name. */
   readonly names: (name: string) => ((args: readonly Pickled[]) => Pickled) | null;
-  /** Names of classes whose objects are read, each as a `PickledObject`, without code of the class. */
+  /** Names of classes whose instances are read as `PickledObject`, without running code of the class. */
   readonly classes: ReadonlySet<string>;
-  /** Returns the object outside of the pickle with this id. */
+  /** Returns the object for a persistent id, which refers to data outside of the pickle. */
   readonly persistent: (id: Pickled) => Pickled;
 }
 
-/** The error of reading a pickle, as the end of a sentence about its file. */
+/** The error for an unreadable pickle. Its message is a predicate; the caller adds the name of the file as the subject. */
 export class PickleError extends Error {
-  /** True for a valid pickle of unsupported content. */
+  /** True if the pickle is valid, but its content is not supported. */
   readonly isForeign: boolean;
 
   constructor(message: string, isForeign = false) {
@@ -36,7 +36,7 @@ export class PickledObject {
     this.className = className;
   }
 
-  /** Returns an object of a class that the pickle has looked up. Throws PickleError for other values. */
+  /** Creates an instance of a class that the pickle has looked up. Throws PickleError if `made` is not such a class. */
   static of(made: Pickled): PickledObject {
     if (!(made instanceof Callable) || made.className === null)
       throw new PickleError("creates an object of something that is not a class");
@@ -44,7 +44,7 @@ export class PickledObject {
   }
 }
 
-/** A name that the pickle has looked up and may call, or instantiate. */
+/** A function or class that the pickle has looked up by name, and may call or instantiate. */
 class Callable {
   readonly call: (args: readonly Pickled[]) => Pickled;
   readonly className: string | null;
@@ -57,7 +57,7 @@ class Callable {
 
 const mark = Symbol("mark");
 const depthMax = 100_000;
-/** Limit of lists, tuples and dictionaries: one of few bytes in the file takes a hundred in memory. */
+/** Maximum number of lists, tuples and dictionaries: each may be a few bytes in the file, but takes about a hundred bytes in memory. */
 const containersMax = 2 ** 20;
 
 /** Reads one pickle of the protocols 2 to 5. Takes time linear in its length, and a bounded amount of additional memory. */
@@ -89,7 +89,7 @@ class PickleMachine {
     }
   }
 
-  /** The operations for instructions. */
+  /** The operations that `steps` uses to execute instructions. */
   readonly #handlers = {
     byte: () => this.#byte(),
     uint: (width: number) => this.#take(width).readUIntLE(0, width),
@@ -234,7 +234,7 @@ function tuple(h: PickleHandlers, count: number): void {
   h.push(values.toReversed());
 }
 
-/** The instructions by their codes, without those for extensions and external buffers. */
+/** Implementations of instructions, by opcode. Opcodes for extensions and external buffers are not supported. */
 const steps: Readonly<Record<number, (h: PickleHandlers) => void>> = {
   0x80: (h) => h.skip(1), // PROTO
   0x95: (h) => h.skip(8), // FRAME
@@ -307,7 +307,7 @@ const steps: Readonly<Record<number, (h: PickleHandlers) => void>> = {
   0x62: (h) => {
     const state = h.pop();
     const target = h.top();
-    // Attributes of a dictionary (`_metadata` of a state_dict) are ignored.
+    // Attributes of a dictionary, such as `_metadata` of a state_dict, are ignored.
     if (target instanceof Map) return;
     if (!(target instanceof PickledObject) || !(state instanceof Map))
       throw new PickleError("sets the state of something that has no state");

@@ -1,11 +1,11 @@
 import { crc32, inflateRawSync } from "node:zlib";
 import { type ByteRange, zipData, zipDirectory, type ZipEntry, ZipError } from "./zip-directory.ts";
 
-/** Limit of the total size of an archive's inflated files. */
+/** Maximum total size of the inflated files of an archive. */
 const inflatedBytesMax = 2 ** 30;
 const entriesMax = 4096;
 
-/** Reads files of a zip archive in memory by name, on demand. Allocates nothing for sizes that the archive only declares. */
+/** Reads files of an in-memory zip archive by name, on demand. Never allocates more memory than the content needs, whatever it declares. */
 export class ZipArchive {
   readonly #bytes: Buffer;
   readonly #entries: ReadonlyMap<string, ZipEntry>;
@@ -42,7 +42,7 @@ export class ZipArchive {
     return content;
   }
 
-  /** Passes the requested ranges to a reader. */
+  /** Runs a reader: supplies the bytes of each range that it yields. */
   #read<Result>(reader: Generator<ByteRange, Result, Buffer>): Result {
     let step = reader.next();
     while (step.done !== true) step = reader.next(this.#bytesOf(step.value));

@@ -1,10 +1,10 @@
-/** A range of a zip file that a reader requests: it yields ranges within the file, and receives their bytes. */
+/** A range of a zip file. A reader is a generator that yields the ranges it needs, and receives their bytes. */
 export interface ByteRange {
   readonly offset: number;
   readonly byteLength: number;
 }
 
-/** A file in a zip, as declared in its directory. */
+/** A file in a zip, as declared in the directory of the zip. */
 export interface ZipEntry {
   readonly name: string;
   /** 0: stored; 8: deflated. */
@@ -14,13 +14,13 @@ export interface ZipEntry {
   /** Compressed size in the zip. */
   readonly packedBytes: number;
   readonly byteLength: number;
-  /** Offset of its local header. */
+  /** Offset of the local header of the file. */
   readonly headerOffset: number;
 }
 
-/** The error of reading a zip, as the end of a sentence about it. */
+/** The error for an unreadable zip. Its message is a predicate; the caller adds the name of the file as the subject. */
 export class ZipError extends Error {
-  /** True for a valid file of an unsupported kind. */
+  /** True if the zip is valid, but uses an unsupported feature. */
   readonly isUnsupported: boolean;
 
   constructor(message: string, isUnsupported = false, options?: ErrorOptions) {
@@ -46,7 +46,7 @@ const signatures = {
 };
 const wide = { word: 0xffffffff, half: 0xffff, extra: 1 };
 
-/** Returns the files of a zip with this size, in the order of its directory. Throws ZipError. */
+/** Returns the files of a zip of `fileBytes` bytes, in the order of its directory. Throws ZipError for an invalid zip. */
 export function* zipDirectory(
   fileBytes: number,
   { entriesMax }: { readonly entriesMax: number },
@@ -66,7 +66,7 @@ export function* zipDirectory(
   return entries;
 }
 
-/** Returns the range of a file's compressed bytes. Throws ZipError. */
+/** Returns the range of a file's compressed bytes. Throws ZipError for an invalid local header. */
 export function* zipData(
   { name, headerOffset, packedBytes }: ZipEntry,
   fileBytes: number,
@@ -81,8 +81,8 @@ export function* zipData(
 }
 
 /**
- * Returns the range of the directory, from the record at the end, after which only a comment may follow; a zip over 4 GB has another
- * record.
+ * Returns the range of the directory, which the record at the end of the zip declares. Only a comment may follow this record. A zip over
+ * 4 GB has an additional 64-bit record.
  */
 function* directoryRange(fileBytes: number): Generator<ByteRange, ByteRange, Buffer> {
   const tailOffset = Math.max(0, fileBytes - tailBytes);
@@ -128,7 +128,7 @@ function entryAt(directory: Buffer, at: number): readonly [ZipEntry, number] {
 
 type Sizes = Pick<ZipEntry, "byteLength" | "packedBytes" | "headerOffset">;
 
-/** Reads the numbers that do not fit into 32 bits from the extra field, in this order. */
+/** Replaces the sizes that do not fit into 32 bits: the extra field has their 64-bit values, in the order of the list below. */
 function wideSizes(extra: Buffer, sizes: Sizes): Sizes {
   const places = (["byteLength", "packedBytes", "headerOffset"] as const).filter((each) => sizes[each] === wide.word);
   if (places.length === 0) return sizes;
@@ -138,7 +138,7 @@ function wideSizes(extra: Buffer, sizes: Sizes): Sizes {
     const found = places.map((each, index) => [each, Number(extra.readBigUInt64LE(at + 4 + 8 * index))] as const);
     return { ...sizes, ...Object.fromEntries(found) };
   }
-  // Without the extra field, the size is exactly 0xffffffff.
+  // Without a 64-bit extra field, 0xffffffff is the size itself.
   return sizes;
 }
 

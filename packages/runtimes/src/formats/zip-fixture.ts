@@ -1,6 +1,6 @@
 import { crc32, deflateRawSync } from "node:zlib";
 
-/** A zip archive of these files; the first is stored, the others are deflated. */
+/** Returns a zip archive of these files. The first is stored, the others are deflated. */
 export function zipOf(files: Readonly<Record<string, Buffer>>): Buffer {
   const parts: Buffer[] = [];
   const directory: Buffer[] = [];

@@ -4,15 +4,15 @@ import { predictionColumns, contributionColumns } from "./evaluation/output-form
 import type { TreeModel } from "./evaluation/evaluator.ts";
 import { contributionsName, outputName } from "./configured-tensors.ts";
 
-/** An output of a batch, in one block, with the rows of consecutive requests. */
+/** One output of a batch: the rows of all requests, in order, in one block of the arena. */
 export interface OutputRows {
   readonly name: string;
-  /** Dimensions of a row, without those of 1, whatever the configuration says, as in Triton: [3] for three rows of `[ 1 ]`. */
+  /** Dimensions of a row without dimensions of 1, like Triton's backend: three rows of `[ 1 ]` have the shape [3], not [3, 1]. */
   readonly dims: readonly number[];
   readonly rowBytes: number;
   /** Null when there are no rows. */
   readonly block: Block | null;
-  /** True for requests that select it. */
+  /** By index of the request: true if the request selects this output. */
   readonly isRequested: readonly boolean[];
 }
 
@@ -21,7 +21,7 @@ export interface BatchOutputs {
   readonly contributions: OutputRows | null;
 }
 
-/** Allocates the outputs of a batch; the caller owns the blocks. When there is no memory, throws and leaves nothing allocated. */
+/** Allocates the outputs of a batch. The caller owns the blocks. Throws if the arena is full, after releasing what it has allocated. */
 export function allocateBatchOutputs(
   { forest, outputForm }: TreeModel,
   { batch, rowCount, arena }: { batch: readonly InferenceRequest[]; rowCount: number; arena: Arena },
@@ -46,7 +46,7 @@ export function allocateBatchOutputs(
   }
 }
 
-/** Returns the tensor of one request, whose rows begin at `firstRow`; it owns its segment of the block. */
+/** Returns the tensor of one request, whose rows begin at `firstRow`. The tensor owns its segment of the block. */
 export function tensorOf(rows: OutputRows, { firstRow, rowCount }: { firstRow: number; rowCount: number }): Tensor {
   const { name, dims, rowBytes, block } = rows;
   const head = { name, datatype: "FP32", shape: [rowCount, ...dims] } as const;

@@ -8,15 +8,15 @@ export const inputName = "input__0";
 export const outputName = "output__0";
 export const contributionsName = "treeshap_output";
 
-/** The configuration's tensors, checked against this backend's. */
+/** The sizes of the tensors that a configuration declares, after their names and types have been checked. */
 export interface ConfiguredTensors {
   readonly featureCount: number;
   readonly columnCount: number;
-  /** Dimensions of a row's contributions; null when rows are not explained. */
+  /** Dimensions of a row's contributions; null if the configuration does not declare this output. */
   readonly contributionDims: readonly number[] | null;
 }
 
-/** Throws when a configuration names other tensors than these models have, or other types. */
+/** Reads the tensors of a configuration. Throws InferenceError for names or types that models of this backend do not have. */
 export function readTensors(config: ModelConfig): ConfiguredTensors {
   if (config.maxBatchSize < 1) {
     throw invalid(`model '${config.name}' must have a max_batch_size of at least 1: rows come in batches`);
@@ -55,7 +55,7 @@ function elementsOf(config: ModelConfig, tensor: Pick<OutputConfig, "name" | "ba
   return dim;
 }
 
-/** Returns the form of the model's outputs; throws when its trees return something else than the configuration declares. */
+/** Returns the form of the model's outputs. Throws InferenceError if the trees do not match the dimensions in the configuration. */
 export function chooseOutputForm(
   forest: Pick<Forest, "featureCount" | "outputCount">,
   parameters: Pick<FilParameters, "isClassifier" | "predictProba" | "threshold">,

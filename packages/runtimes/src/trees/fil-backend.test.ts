@@ -70,8 +70,8 @@ async function load(source: ModelSource, parameters: Readonly<Record<string, str
 const bytesOf = async (model: LoadedModel) => (await model.memoryBytes()).get("machine") ?? 0;
 
 /**
- * Returns the responses of requests with these numbers of rows, in one batch; features are 0 in the first request, 1 in
- * the second and so on.
+ * Returns the predictions for a batch of requests with these numbers of rows. Features are 0 in the first request, 1 in
+ * the second, and so on.
  */
 async function predictionsOf(model: LoadedModel, ...rowCounts: readonly number[]): Promise<(readonly number[])[]> {
   const [instance] = model.instances;

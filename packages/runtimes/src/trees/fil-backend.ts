@@ -13,9 +13,9 @@ import { type OpenModel, SharedModels } from "./shared-models.ts";
 import { TreeThreads } from "./tree-threads.ts";
 
 export interface FilBackendOptions {
-  /** Threads that evaluate large batches. */
+  /** Number of worker threads that evaluate large batches. */
   readonly threadCount: number;
-  /** Time after which a batch in threads is aborted; null for never. */
+  /** Time limit of a batch in worker threads, in milliseconds; null for none. */
   readonly runDeadlineMs: number | null;
   readonly clock: Clock;
   readonly log: Logger;
@@ -32,7 +32,7 @@ class FilBackend implements Backend {
   readonly #walk = compileTraversal();
   readonly #threads: TreeThreads;
   readonly #models: SharedModels;
-  /** Number of models by arena. */
+  /** Number of loaded models that use an arena, by id of the arena. */
   readonly #arenas = new Map<number, number>();
 
   constructor(options: FilBackendOptions) {
@@ -45,7 +45,7 @@ class FilBackend implements Backend {
     });
   }
 
-  /** Configurations of this backend are complete or invalid: the files do not declare whether a model classifies. */
+  /** Returns the configuration unchanged: model files do not declare whether a model is a classifier, so nothing can be completed. */
   complete(_source: ModelSource, config: ModelConfig): Promise<ModelConfig> {
     return Promise.resolve(config);
   }
@@ -103,7 +103,7 @@ class FilBackend implements Backend {
     };
   }
 
-  /** Threads unmap an arena when none of their models uses it. */
+  /** Counts a model of the arena as closed. After the last one, threads unmap the arena. */
   #leave({ id }: Arena): void {
     const count = (this.#arenas.get(id) ?? 1) - 1;
     this.#arenas.set(id, count);

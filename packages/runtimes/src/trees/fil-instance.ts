@@ -19,7 +19,7 @@ export interface FilInstanceDependencies {
   readonly modelName: string;
   readonly modelVersion: string;
   readonly opened: OpenModel;
-  /** Evaluator with this thread's workspace. */
+  /** Evaluator that uses the workspace of the serving thread. */
   readonly evaluator: Evaluator;
   readonly threads: TreeThreads;
   readonly threadsMax: number;
@@ -29,8 +29,8 @@ export interface FilInstanceDependencies {
 }
 
 /**
- * A batch with at most this many steps, about 25 microseconds, is evaluated in the serving thread: passing it to another thread takes
- * longer.
+ * Maximum cost of a batch that is evaluated in the serving thread, about 25 microseconds. For such a batch, passing it to a worker thread
+ * would take longer.
  */
 const stepsAtOnceMax = 2 ** 15;
 
@@ -79,7 +79,7 @@ export function filInstance(dependencies: FilInstanceDependencies): Instance {
   };
 }
 
-/** A request's rows, in `data`. */
+/** The rows of a request, in the data of its tensor. */
 interface InputRows {
   readonly rowCount: number;
   readonly tensor: Tensor;
@@ -135,7 +135,7 @@ async function evaluate(
     });
     const { clock, modelName, runDeadlineMs, threadsMax } = dependencies;
     const late = () => executionTimeout(`the run of model '${modelName}'`, runDeadlineMs);
-    // A slice takes little time, so an aborted run ends when the slices that threads are evaluating have ended.
+    // An aborted run ends after the slices that threads are evaluating, each of which takes about a millisecond.
     using deadline =
       runDeadlineMs === null ? null : openDeadline({ clock, afterMs: runDeadlineMs, signal, createError: late });
     const slices = sliceRows(segments, rowSteps);
@@ -160,13 +160,13 @@ function evaluateNow({ evaluator }: FilInstanceDependencies, rows: readonly Inpu
   }
 }
 
-/** Views of integers must begin at a multiple of their size; a tensor may not. */
+/** Returns the data as integers. Copies data that is not aligned to four bytes, which an Int32Array requires. */
 function integersOf(data: Uint8Array): Int32Array {
   const { buffer, byteOffset, byteLength } = data.byteOffset % 4 === 0 ? data : data.slice();
   return new Int32Array(buffer, byteOffset, byteLength / 4);
 }
 
-/** Returns the offset of a tensor's data in the arena, copying them there if necessary. */
+/** Returns the offset of a tensor's data in the arena. Copies data from elsewhere, or unaligned data, to a new block in `copies`. */
 function placeInArena({ block, data }: Tensor, arena: Arena, copies: Block[]): number {
   if (block !== null && block.arenaId === arena.id) {
     const at = block.byteOffset + (data.byteOffset - block.bytes.byteOffset);

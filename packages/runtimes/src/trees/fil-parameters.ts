@@ -1,7 +1,7 @@
 import { InferenceError } from "@galatea/base";
 import type { ModelConfig } from "@galatea/server/modelconfig";
 
-/** Formats of tree files by their `model_type`, with the default file name. */
+/** Default file names, by `model_type`. */
 export const modelTypes = {
   xgboost: "xgboost.model",
   xgboost_json: "xgboost.json",
@@ -20,7 +20,7 @@ export interface FilParameters {
   readonly predictProba: boolean;
   readonly threshold: number;
   readonly allowUnknownField: boolean;
-  /** Threads of a run; 0 for one per core. */
+  /** Maximum number of threads of a batch; 0 for one per core. */
   readonly threadCount: number;
   /** Configured parameters without effect here. */
   readonly withoutEffect: readonly string[];
@@ -42,7 +42,7 @@ const gpuParameters = [
   "blocks_per_sm",
 ];
 
-/** Throws with the texts of Triton's backend; a classifier's threshold is optional, as its documentation says. */
+/** Reads the parameters. Throws InferenceError with the messages of Triton's backend. `threshold` is optional, as Triton documents. */
 export function readFilParameters(config: ModelConfig): FilParameters {
   const modelType = config.parameters.get("model_type") ?? "xgboost";
   if (!isModelType(modelType)) {
@@ -64,7 +64,7 @@ function isModelType(text: string): text is ModelType {
   return Object.hasOwn(modelTypes, text);
 }
 
-/** `output_class` is its former name. */
+/** Reads `is_classifier`, whose former name is `output_class`. */
 function readIsClassifier(config: ModelConfig): boolean {
   const isClassifier = readSwitch(config, "output_class") ?? readSwitch(config, "is_classifier");
   if (isClassifier === null) throw invalid("Required parameter is_classifier not found in config");
@@ -82,7 +82,7 @@ function readSwitch(config: ModelConfig, key: string): boolean | null {
 
 const threadCountMax = 1024;
 
-/** -1 and 0 mean all cores. */
+/** Reads `cpu_nthread`, in which -1 and 0 mean all cores. */
 function readThreadCount(config: ModelConfig): number {
   const count = readNumber(config, "cpu_nthread") ?? -1;
   if (!Number.isInteger(count) || count > threadCountMax) throw invalid("Bad input for parameter cpu_nthread");

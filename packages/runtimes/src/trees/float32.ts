@@ -1,8 +1,8 @@
-/** Converts comparisons with a float64 threshold to comparisons with a float32 one that decide every float32 equally. */
+/** Conversions from float64 thresholds to float32 thresholds, such that comparisons of every float32 have the same result. */
 const float = new Float32Array(1);
 const bits = new Int32Array(float.buffer);
 
-/** Returns the next float32 above `value`, itself a float32; infinity and NaN are unchanged. */
+/** Returns the next greater float32; `value` must be a float32. Infinity and NaN are unchanged. */
 export function nextUp(value: number): number {
   if (Number.isNaN(value) || value === Infinity) return value;
   if (value === 0) return 2 ** -149;

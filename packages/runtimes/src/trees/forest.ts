@@ -1,50 +1,50 @@
 import { InferenceError } from "@galatea/base";
 
 /**
- * A decision tree as arrays by node; node 0 is the root. At an inner node a row goes left if its feature is below the threshold (a
- * float32, like all features), or by `steps`, or by `missingLeft` when the feature is missing (NaN).
+ * A decision tree as arrays by node; node 0 is the root. At an inner node, a row goes left if its feature is less than the threshold. Nodes
+ * in `steps` compare with several bounds instead, and `missingLeft` decides if the feature is missing (NaN). Features are float32.
  */
 export interface Tree {
-  /** -1 at leaves. */
+  /** Index of the left child; -1 at leaves. */
   readonly left: Int32Array;
-  /** For a leaf, the offset of its weights. */
+  /** Index of the right child; for a leaf, the offset of its weights in `leafWeights`. */
   readonly right: Int32Array;
   readonly features: Int32Array;
   readonly thresholds: Float32Array;
   readonly missingLeft: Uint8Array;
   /**
-   * Nodes that one threshold does not describe, with ascending bounds: rows go left from the first bound up to the second, from the third
-   * up to the fourth, and so on, and right elsewhere.
+   * Ascending bounds of nodes that need more than one threshold. A row goes left if its feature is from the first bound up to the second,
+   * from the third up to the fourth, and so on, excluding the upper bounds; otherwise it goes right.
    */
   readonly steps: Map<number, Float32Array>;
-  /** The values that leaves add, one number or one for each output, at the leaf's offset in `right`. */
+  /** The values that leaves add. A leaf has one number, or one for each output, at its offset in `right`. */
   readonly leafWeights: Float64Array;
-  /** The output to which leaves add. */
+  /** Index of the output to which leaves add; "every" if leaves have a value for each output. */
   readonly target: number | "every";
-  /** Null when leaves add only weights. */
+  /** Linear models of the leaves; null if leaves add only weights. */
   readonly linear: LinearLeaves | null;
-  /** Amount of the training data that reached each node; null when not requested. */
+  /** Amount of the training data that reached each node; null if it is not requested. */
   readonly covers: ArrayLike<number> | null;
 }
 
 /**
- * Leaves that add a constant and a sum of terms, each a coefficient times a feature. For rows in which one of its features is missing, a
- * leaf adds its weight instead. Indexed by node.
+ * Linear models of leaves, by node. A leaf adds a constant and a sum of terms, each a coefficient times a feature. If one of these features
+ * is missing, the leaf adds its weight instead.
  */
 export interface LinearLeaves {
   readonly constants: Float64Array;
-  /** Offset of a node's terms; the last entry is their end. */
+  /** Index of each node's first term in `features` and `coefficients`; the last entry is the end of the terms. */
   readonly begins: Int32Array;
   readonly features: Int32Array;
   readonly coefficients: Float64Array;
 }
 
-/** The transform of the sums of the leaves, for each output or, for softmax, for a row's outputs together. */
+/** The function that converts the sums of the leaves to scores: of each output separately, except softmax, which uses all outputs. */
 export type Transform =
   | { readonly kind: "identity" }
   | { readonly kind: "sigmoid"; readonly alpha: number }
   | { readonly kind: "softmax" }
-  /** `precision`: that of the exponential, if it differs from that of the sums. */
+  /** `precision` is the precision of the exponential, if it differs from the precision of the sums. */
   | { readonly kind: "exponential"; readonly precision?: "float64" }
   /** ln(1 + e^x) */
   | { readonly kind: "softplus" }
@@ -56,40 +56,40 @@ export type Transform =
   | { readonly kind: "exponential-ratio"; readonly ratio: number };
 
 /**
- * The precision of sums and predictions: in float64, rounded at the end; or in float32 like XGBoost, from the base scores on and tree by
- * tree, so that predictions equal the library's to the last bit.
+ * The precision of sums. Float64 sums are rounded to float32 at the end. Float32 sums start with the base scores and are rounded after each
+ * tree, as in XGBoost, so that predictions equal the library's to the last bit.
  */
 export type Precision = "float64" | "float32";
 
-/** A tree model of any library: each output is its base score plus the leaves' values, transformed. */
+/** A tree model of any library. Each output is the transform of its base score plus the values of the leaves. */
 export interface Forest {
   readonly precision: Precision;
   readonly featureCount: number;
-  /** Columns of the result: 1 for regressors and binary classifiers, otherwise one for each class or target. */
+  /** Number of outputs: 1 for regressors and binary classifiers, otherwise one for each class or target. */
   readonly outputCount: number;
   readonly trees: readonly Tree[];
   readonly baseScores: readonly number[];
   readonly transform: Transform;
-  /** XGBoost's name of the objective; absent for other libraries' files. */
+  /** XGBoost's name of the objective; absent for models of other libraries. */
   readonly objective?: string;
 }
 
-/** Limit of all trees of a model together, because a file for ONNX Runtime may not exceed 2 GiB. */
+/** Maximum number of nodes in all trees of a model together. */
 export const nodesMax = 2 ** 24;
-/** ONNX Runtime reads trees recursively. */
+/** Maximum depth of a tree: contributions are computed recursively. */
 export const depthMax = 1024;
 export const treesMax = 2 ** 20;
 export const outputsMax = 2 ** 14;
 export const featuresMax = 2 ** 24;
 
-/** Returns a tree of leaves only, each with its own weight, at its index. */
+/** Returns a tree in which all nodes are leaves; the weight of each is at its index in `leafWeights`. */
 export function newTree(nodeCount: number, target: number): Tree {
   const leaves = newVectorTree(nodeCount, new Float64Array(nodeCount));
   for (let node = 0; node < nodeCount; node += 1) leaves.right[node] = node;
   return { ...leaves, target };
 }
 
-/** Returns a tree whose leaves have a weight for each output; their offsets are set later. */
+/** Returns a tree in which all nodes are leaves with a weight for each output. The caller sets their offsets in `right`. */
 export function newVectorTree(nodeCount: number, leafWeights: Float64Array): Tree {
   return {
     left: new Int32Array(nodeCount).fill(-1),
@@ -117,8 +117,8 @@ export class NodeCount {
 }
 
 /**
- * Returns the reachable nodes of a tree, each before its descendants, the left side first. Throws for an invalid tree: missing children,
- * two paths to a node, a missing feature, too much depth.
+ * Returns the reachable nodes of a tree in preorder. Throws InferenceError for an invalid tree: a child or a feature does not exist, two
+ * paths lead to a node, or the tree is too deep.
  */
 export function nodesInOrder(tree: Tree, { featureCount }: Forest, about: string): Int32Array {
   const { left, right, features } = tree;
@@ -147,7 +147,7 @@ export function nodesInOrder(tree: Tree, { featureCount }: Forest, about: string
   return order.subarray(0, count);
 }
 
-/** Returns the error of an inconsistent file. */
+/** Returns the error for an invalid file. */
 export function invalidForest(about: string, what: string): InferenceError {
   return new InferenceError("INVALID_ARG", `${about} ${what}`);
 }

@@ -1,11 +1,11 @@
 import { finishRow } from "./evaluation/finish-rows.ts";
 import type { LinearBooster } from "./formats/xgboost-model.ts";
 
-/** Evaluates a linear booster; sums are float32, like XGBoost's. Missing features add nothing. */
+/** Returns a function that evaluates a linear booster. Sums are float32, as in XGBoost. Missing features add nothing. */
 export function linearScore({ featureCount, outputCount, weights, baseScores, transform, precision }: LinearBooster) {
   const finish = finishRow(transform, { kind: "scores" }, precision);
   const biasesAt = featureCount * outputCount;
-  // XGBoost adds the first one to each output, even if the model has one for each.
+  // XGBoost adds the first base score to each output, even if the model has one for each output.
   const baseScore = baseScores[0] as number;
   return (rows: Float32Array): Float32Array => {
     const rowCount = rows.length / featureCount;

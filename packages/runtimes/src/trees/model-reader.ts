@@ -4,34 +4,34 @@ import type { TreeModel } from "./evaluation/evaluator.ts";
 import type { ReadingReply } from "./reading-thread.ts";
 import type { ReadTreeModelOptions } from "./read-tree-model.ts";
 
-/** Typed arrays, which are most of a model, are not included. */
+/** Limit of the JavaScript heap of a thread. Typed arrays, which are most of a model, are not included. */
 const heapMebibytesMax = 1024;
 const threadsMax = 2;
-/** Bytes read by a thread after which it is replaced, because its garbage accumulates. */
+/** Maximum size of a file after which its thread is reused; after a larger file, the thread would keep too much garbage. */
 const keptBytesMax = 16 * 2 ** 20;
 /**
- * Number of models read by a thread after which it is replaced. A mostly idle thread may never collect its garbage, and each model keeps
- * address space (10 GB, no memory).
+ * Number of models after which a thread is replaced. A mostly idle thread may never collect its garbage, and each model that it has read
+ * keeps 10 GB of address space, but no memory.
  */
 const readingsMax = 500;
 
 export interface ReadingOptions {
-  /** Length of the file. */
+  /** Length of the file, in bytes. */
   readonly byteLength: number;
   readonly signal: AbortSignal;
 }
 
 /**
- * Reads models in worker threads, two at a time. A thread that runs out of memory fails only its model. One thread is kept for the next
+ * Reads models in worker threads, two at a time. If a thread runs out of memory, only its model fails. One idle thread is kept for the next
  * model.
  */
 export class ModelReader implements AsyncDisposable {
   readonly #places = new Semaphore(threadsMax);
   #idle: Worker | null = null;
-  /** Counts by kept thread. */
+  /** Number of models that a thread has read. */
   readonly #readCounts = new WeakMap<Worker, number>();
 
-  /** Ends early, with its thread, when the signal aborts. */
+  /** Reads a model. If the signal aborts, terminates the thread and rejects with the reason of the signal. */
   async read(options: ReadTreeModelOptions, { byteLength, signal }: ReadingOptions): Promise<TreeModel> {
     using _place = await this.#places.acquire(signal);
     const worker = this.#idle ?? this.#startThread();
@@ -59,7 +59,7 @@ export class ModelReader implements AsyncDisposable {
       execArgv: [],
       resourceLimits: { maxOldGenerationSizeMb: heapMebibytesMax },
     });
-    // The caller that waits for a reply receives the error.
+    // The pending `read` receives the error; without this listener it would be an uncaught exception.
     worker.on("error", () => {});
     worker.once("exit", () => {
       if (this.#idle === worker) this.#idle = null;

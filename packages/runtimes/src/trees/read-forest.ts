@@ -12,8 +12,8 @@ import { treesOf, type XgboostModel } from "./formats/xgboost-model.ts";
 export type XgboostFileType = "xgboost" | "xgboost_json" | "xgboost_ubj";
 
 /**
- * Reads a model file. Throws InferenceError when the file is invalid, or its model unsupported; time and memory are bounded by the length
- * of the file, whatever its content.
+ * Reads a model file. Throws InferenceError if the file is invalid, or the model is not supported. The length of the file bounds time and
+ * memory, even for malicious content.
  */
 export function readForest(bytes: Uint8Array, modelType: ModelType, options: XgboostOptions): Forest {
   switch (modelType) {
@@ -30,7 +30,7 @@ export function readForest(bytes: Uint8Array, modelType: ModelType, options: Xgb
   }
 }
 
-/** Reads a model file of XGBoost, as `readForest` does; supports its linear booster too. */
+/** Reads a model file of XGBoost like `readForest`; also supports the linear booster. */
 export function readXgboost(bytes: Uint8Array, type: XgboostFileType, options: XgboostOptions): XgboostModel {
   switch (type) {
     case "xgboost":

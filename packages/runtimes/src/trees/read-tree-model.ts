@@ -15,10 +15,10 @@ export interface ReadTreeModelOptions {
   readonly workspaceCount: number;
 }
 
-/** Ten million nodes in XGBoost's JSON; a larger file has more nodes than supported. */
+/** Maximum size of a file: about ten million nodes in XGBoost's JSON. Larger models have too many nodes. */
 const fileBytesMax = 500 * 2 ** 20;
 
-/** Throws InferenceError for an invalid file, or one that does not match the configuration. */
+/** Reads a model. Rejects with InferenceError for an invalid file, or one that does not match the configuration. */
 export async function readTreeModel({
   modelPath,
   parameters,

@@ -1,4 +1,4 @@
-/** The program of the thread that reads models: one model after another, each with one reply. */
+/** Worker thread that reads models, one at a time, and sends one reply for each. */
 import { parentPort } from "node:worker_threads";
 import { type InferenceCode, InferenceError } from "@galatea/base";
 import type { TreeModel } from "./evaluation/evaluator.ts";

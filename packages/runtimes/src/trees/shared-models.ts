@@ -7,25 +7,25 @@ import type { WasmMemory } from "./evaluation/web-assembly.ts";
 import { ModelReader } from "./model-reader.ts";
 import type { ReadTreeModelOptions } from "./read-tree-model.ts";
 
-/** A model that has been read. */
+/** A model in memory. Disposing it frees the memory. */
 export interface OpenModel extends AsyncDisposable {
-  /** Never reused. */
+  /** Identifies the model in worker threads; never reused. */
   readonly id: number;
   readonly model: TreeModel;
 }
 
 interface SharedModelsOptions {
   readonly workspaceCount: number;
-  /** Called before the memory of an unused model is freed. */
+  /** Called with the id of a model that is no longer used, before its memory is freed. */
   readonly onClosed: (id: number) => void;
 }
 
-/** Models by file and configuration: loads of the same file, also by hard links, share its trees. */
+/** Models, by file and configuration. Loads of the same file share its trees, even through different hard links. */
 export class SharedModels implements AsyncDisposable {
   readonly #options: SharedModelsOptions;
   readonly #reader = new ModelReader();
   readonly #shared = new SharedSessions<OpenModel>();
-  /** Several loads may share a read, so none of them aborts it; the length of the file bounds it. */
+  /** Aborts reads when this object is disposed. A single load does not abort its read, because other loads may share it. */
   readonly #closing = new AbortController();
   #lastId = 0;
 
@@ -63,7 +63,7 @@ export class SharedModels implements AsyncDisposable {
       model,
       [Symbol.asyncDispose]: () => {
         onClosed(id);
-        // Threads that have used it keep it until their garbage collectors run, which does not happen in idle threads.
+        // Frees the memory now: threads that have used the model reference it until they collect garbage, which idle threads never do.
         discardMemory(model.forest.memory.buffer);
         return Promise.resolve();
       },
@@ -76,7 +76,7 @@ export class SharedModels implements AsyncDisposable {
   }
 }
 
-/** The key is equal while the file has the same bytes. */
+/** Returns the length of a file, and a key that changes when the content of the file changes. */
 async function fileAt(path: string): Promise<{ readonly key: string; readonly byteLength: number }> {
   try {
     const found = await stat(path, { bigint: true });

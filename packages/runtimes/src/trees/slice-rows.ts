@@ -2,18 +2,21 @@ import type { RowSegment } from "./tree-worker.ts";
 
 /** Consecutive rows of a request. */
 export interface RequestRows extends RowSegment {
-  /** Bytes of a row, of its response, and of its contributions. */
+  /** Size of a row, of its predictions, and of its contributions, in bytes. */
   readonly rowBytes: number;
   readonly predictionBytes: number;
   readonly contributionBytes: number;
 }
 
-/** A slice takes about a millisecond: long compared to the cost of passing it to a thread, short for others that wait for the thread. */
+/**
+ * Maximum cost of a slice, about a millisecond: long compared to the cost of passing it to a thread, but short for the batches that wait
+ * for the thread.
+ */
 export const sliceStepsMax = 2 ** 20;
-/** Rows are evaluated in groups of eight; one by one if a row takes longer than a slice. */
+/** Number of rows that are evaluated together; a slice has a multiple of it, unless one row costs more than a slice. */
 const groupRows = 8;
 
-/** Splits rows into the units of work for threads: slices of one request's rows or of several small ones'. */
+/** Splits the rows of a batch into slices, the units of work of threads. A slice has rows of one request or of several small ones. */
 export function sliceRows(requests: readonly RequestRows[], rowSteps: number): readonly (readonly RowSegment[])[] {
   const groupsMax = Math.floor(sliceStepsMax / rowSteps / groupRows);
   const sliceRowsMax = rowSteps > sliceStepsMax ? 1 : Math.max(1, groupsMax) * groupRows;

@@ -4,7 +4,7 @@ import type { Tree } from "./forest.ts";
 
 export type Comparison = "<" | "<=" | ">" | ">=" | "==";
 
-/** The branches of a split. */
+/** The feature that a split compares, and its two branches. */
 export interface Branches {
   readonly feature: number;
   readonly whenTrue: number;
@@ -13,7 +13,7 @@ export interface Branches {
   readonly missingTrue: boolean;
 }
 
-/** Makes `node` compare its feature with a threshold of any precision. */
+/** Sets a split that compares a feature with a float64 threshold. */
 export function splitByThreshold(
   tree: Tree,
   node: number,
@@ -31,7 +31,7 @@ export function splitByThreshold(
     case "==": {
       const isFloat32 = Math.fround(threshold) === threshold;
       const bounds = isFloat32 ? [threshold, nextUp(threshold)] : [];
-      // No value is above infinity.
+      // No value is greater than infinity, so the upper bound is omitted.
       return splitBySteps(tree, node, {
         ...branches,
         bounds: Float32Array.from(bounds.slice(0, threshold === Infinity ? 1 : 2)),
@@ -42,18 +42,18 @@ export function splitByThreshold(
 
 function splitUpTo(tree: Tree, node: number, branches: Branches & { readonly threshold: number }): void {
   const threshold = floorToFloat32(branches.threshold);
-  // `x <= Infinity` is always true and has no next float as its bound: it is written as `x < -Infinity` with swapped branches.
+  // `x <= Infinity` is always true, but Infinity has no next float32: `x < -Infinity` with swapped branches is equivalent.
   if (threshold === Infinity) splitBelow(tree, node, { ...turned(branches), threshold: -Infinity });
   else splitBelow(tree, node, { ...branches, threshold: nextUp(threshold) });
 }
 
-/** Swaps the branches. Comparisons with NaN are always false, so such a split is swapped only if its threshold is a number. */
+/** Swaps the branches. A comparison with a NaN threshold is always false, so callers must not negate it by swapping. */
 function turned(branches: Branches): Branches {
   const { feature, whenTrue, whenFalse, missingTrue } = branches;
   return { feature, whenTrue: whenFalse, whenFalse: whenTrue, missingTrue: !missingTrue };
 }
 
-/** Sets the common case, in the form that trees have: the true branch is the left one. */
+/** Sets the split `feature < threshold`; the true branch is the left child. */
 export function splitBelow(
   tree: Tree,
   node: number,
@@ -66,7 +66,7 @@ export function splitBelow(
   tree.missingLeft[node] = missingTrue ? 1 : 0;
 }
 
-/** True from the first bound up to the second, from the third up to the fourth, and so on. */
+/** Sets a split that is true from the first bound up to the second, from the third up to the fourth, and so on. */
 export function splitBySteps(
   tree: Tree,
   node: number,
@@ -76,13 +76,13 @@ export function splitBySteps(
   tree.steps.set(node, bounds);
 }
 
-/** Maximum number of ranges of one split's categories; consecutive categories count as one. */
+/** Maximum number of ranges of consecutive categories in one split. */
 export const categoryRangesMax = 4096;
 
 /**
- * Returns the bounds of a set of categories, ascending, with the libraries' semantics: a value is first truncated to an integer, so that
- * category 3 is all from 3 to below 4, and category 0, where they truncate before they check the sign, all above -1. Throws when the set
- * has too many ranges.
+ * Returns the ascending bounds of a set of categories, for `splitBySteps`. Libraries truncate a value to an integer, so category 3 includes
+ * all values from 3 to below 4. With `zeroReachesDown`, category 0 includes all values above -1: libraries that truncate before they check
+ * the sign behave like this. Throws InferenceError if the set has too many ranges.
  */
 export function categoryBounds(
   categories: Iterable<number>,

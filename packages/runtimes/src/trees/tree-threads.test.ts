@@ -22,7 +22,7 @@ afterEach(async () => {
   arena[Symbol.dispose]();
 });
 
-/** Returns a model of one tree that returns `value` for every row of its one feature. */
+/** Returns a model of one tree and one feature that predicts `value` for every row. */
 function modelOf(value: number): TreeModel {
   const tree = newTree(3, 0);
   [tree.left[0], tree.right[0]] = [1, 2];
@@ -45,7 +45,7 @@ interface Asked {
   readonly signal?: AbortSignal;
 }
 
-/** Runs slices of as many rows each, and returns the results. */
+/** Runs `sliceCount` slices of equal length, and returns the predictions. */
 async function run({ id, model, sliceCount = 1, signal = new AbortController().signal }: Asked): Promise<number[]> {
   const block = arena.allocate(8 * rowCount * sliceCount);
   block.bytes.fill(0);

@@ -5,14 +5,14 @@ import type { WasmModule } from "./evaluation/web-assembly.ts";
 import type { OpenModel } from "./shared-models.ts";
 import type { TreeWorkerData, TreeWorkerCommand, TreeWorkerReply, RowSegment } from "./tree-worker.ts";
 
-/** Rows of a batch, in slices, with their model and arena. */
+/** A batch to evaluate: its slices of rows, the model, and the arena with the rows. */
 export interface TreeRun {
   readonly opened: Pick<OpenModel, "id" | "model">;
   readonly arena: Arena;
   readonly slices: readonly (readonly RowSegment[])[];
   /** Maximum number of slices that are evaluated concurrently. */
   readonly threadsMax: number;
-  /** When it aborts, no further slice begins. */
+  /** After it aborts, no further slice of this batch starts. */
   readonly signal: AbortSignal;
 }
 
@@ -23,21 +23,21 @@ interface Job extends TreeRun {
   readonly end: () => void;
 }
 
-/** Number of slices queued at a thread, so that it continues with the next without being woken. */
+/** Number of slices that are sent to a thread at a time, so that it does not wait for its next slice. */
 const slicesPerThread = 2;
 /**
- * Number of disposed models after which a thread is replaced. An idle thread's garbage collector does not run, and each model that it has
- * used keeps address space (10 GB, no memory).
+ * Number of disposed models after which a thread is replaced. An idle thread does not run its garbage collector, and each model that it has
+ * used keeps 10 GB of address space, but no memory.
  */
 const disposedModelsMax = 500;
 
 interface TreeThread {
   readonly worker: Worker;
-  /** Jobs of its queued slices, in command. */
+  /** The job of each slice that was sent to the thread, in the order of sending. */
   readonly jobs: Job[];
   readonly arenas: Set<number>;
   readonly models: Set<number>;
-  /** Number of disposed models that it has used. */
+  /** Number of disposed models that the thread has used. */
   disposedModels: number;
 }
 
@@ -47,14 +47,14 @@ interface TreeThreadsOptions {
 }
 
 /**
- * The threads that evaluate models, started on demand. Jobs alternate slice by slice, so that a large one delays others by at most one
- * slice. A failure, including a thread's end, fails only its job.
+ * A pool of threads that evaluate models; threads start on demand. Jobs alternate slice by slice, so a large job does not delay others by
+ * more than one slice. A failure, including the exit of a thread, fails only the jobs whose slices it affects.
  */
 export class TreeThreads implements AsyncDisposable {
   readonly #options: TreeThreadsOptions;
-  /** By workspace; null without a thread. */
+  /** Threads, by index of their workspace; null if the workspace has no thread. */
   readonly #threads: (TreeThread | null)[];
-  /** Jobs with unassigned slices; the next one comes first. */
+  /** Jobs with unassigned slices. The first job gets the next free thread. */
   readonly #waiting: Job[] = [];
   #isClosed = false;
 
@@ -64,7 +64,8 @@ export class TreeThreads implements AsyncDisposable {
   }
 
   /**
-   * Resolves when all rows are evaluated. Rejects with the signal's reason, or the first failure, once no thread works for it any more.
+   * Resolves when all rows are evaluated. Rejects with the reason of the signal or the first failure, after all threads have stopped using
+   * the rows.
    */
   async run(command: TreeRun): Promise<void> {
     if (this.#isClosed) throw new InferenceError("UNAVAILABLE", "Server exiting");
@@ -80,7 +81,7 @@ export class TreeThreads implements AsyncDisposable {
     if (job.failure !== null) throw job.failure;
   }
 
-  /** Called after the model's last run. */
+  /** Notifies threads that the model is no longer used. Must be called after its last run. */
   forgetModel(id: number): void {
     for (const thread of this.#threads) {
       if (thread?.models.delete(id) !== true) continue;
@@ -90,7 +91,7 @@ export class TreeThreads implements AsyncDisposable {
     }
   }
 
-  /** Another thread takes its workspace on demand. */
+  /** Terminates a thread. A new thread for its workspace starts on demand. */
   #replace(thread: TreeThread): void {
     this.#threads[this.#threads.indexOf(thread)] = null;
     void thread.worker.terminate();
@@ -113,7 +114,7 @@ export class TreeThreads implements AsyncDisposable {
     }
   }
 
-  /** Returns the next job that may continue; drops those that have ended. */
+  /** Returns the next job that may use another thread; removes jobs that have no more slices to start. */
   #nextJob(): Job | undefined {
     for (let index = 0; index < this.#waiting.length;) {
       const job = this.#waiting[index] as Job;
@@ -126,7 +127,7 @@ export class TreeThreads implements AsyncDisposable {
     return undefined;
   }
 
-  /** Returns the least loaded thread; starts a new one before any slice waits. */
+  /** Returns the thread with the fewest queued slices; starts a new thread rather than queueing. Null if all queues are full. */
   #idlestThread(): TreeThread | null {
     let least: TreeThread | null = null;
     for (const thread of this.#threads) {
@@ -159,7 +160,7 @@ export class TreeThreads implements AsyncDisposable {
 
   #start(workspace: number): TreeThread {
     const extension = import.meta.url.endsWith(".ts") ? "ts" : "js";
-    // The first workspace is the serving thread's.
+    // Workspace 0 belongs to the serving thread.
     const workerData: TreeWorkerData = { walk: this.#options.walk, workspace: workspace + 1 };
     const worker = new Worker(new URL(`./tree-worker.${extension}`, import.meta.url), { workerData, execArgv: [] });
     const thread: TreeThread = { worker, jobs: [], arenas: new Set(), models: new Set(), disposedModels: 0 };
@@ -193,7 +194,7 @@ export class TreeThreads implements AsyncDisposable {
     endIfDone(job);
   }
 
-  /** Fails running jobs. */
+  /** Terminates all threads. Running jobs fail with UNAVAILABLE. */
   async [Symbol.asyncDispose](): Promise<void> {
     this.#isClosed = true;
     for (const job of this.#waiting) this.#fail(job, new InferenceError("UNAVAILABLE", "Server exiting"));

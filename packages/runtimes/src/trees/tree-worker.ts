@@ -1,15 +1,15 @@
-/** The program of a thread that evaluates models: one slice of rows after another, each with one reply. */
+/** Worker thread that evaluates slices of rows, one at a time, and sends one reply for each. */
 import { parentPort, workerData } from "node:worker_threads";
 import { type MappedMemory, mapMemory } from "@galatea/base/system";
 import { predictionColumns, contributionColumns } from "./evaluation/output-form.ts";
 import { Evaluator, type TreeModel } from "./evaluation/evaluator.ts";
 import type { WasmModule } from "./evaluation/web-assembly.ts";
 
-/** Rows of one request, with their offset and the offset of their results in the arena. */
+/** Consecutive rows of one request, with the offsets of the rows and of their results in the arena. */
 export interface RowSegment {
   readonly rowsAt: number;
   readonly rowCount: number;
-  /** Null when not requested; the same applies to `contributionsAt`. */
+  /** Offset of the predictions, and below of the contributions; null if they are not requested. */
   readonly predictionsAt: number | null;
   readonly contributionsAt: number | null;
 }
@@ -21,7 +21,7 @@ export type TreeWorkerCommand =
   | { readonly kind: "forget-arena"; readonly id: number }
   | { readonly kind: "forget-model"; readonly id: number };
 
-/** The error of a run; null for success. */
+/** The reply for a slice: an error message, or null for success. */
 export interface TreeWorkerReply {
   readonly failure: string | null;
 }

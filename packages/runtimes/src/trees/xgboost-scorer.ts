@@ -5,17 +5,17 @@ import type { Forest } from "./forest.ts";
 import { linearScore } from "./linear-scorer.ts";
 import { readXgboost, type XgboostFileType } from "./read-forest.ts";
 
-/** An XGBoost model for one thread, with the results of the library's own `predict`. */
+/** An XGBoost model that is evaluated in the calling thread; its results equal those of the library's `predict`. */
 export interface XgboostScorer {
   readonly featureCount: number;
   readonly outputCount: number;
   /** XGBoost's name of the objective. */
   readonly objective: string;
-  /** Memory of the trees or weights. */
+  /** Memory of the trees or weights, in bytes. */
   readonly memoryBytes: number;
-  /** Scores consecutive rows of `featureCount` numbers, missing ones NaN; returns `outputCount` numbers for each. */
+  /** Scores rows of `featureCount` numbers, in which NaN is a missing value. Returns `outputCount` numbers per row. */
   readonly score: (rows: Float32Array) => Float32Array;
-  /** Frees the memory of its trees; it must not be called afterwards. */
+  /** Frees the memory of the trees. `score` must not be called afterwards. */
   readonly discard: () => void;
 }
 
@@ -24,7 +24,7 @@ export interface ScorerOptions {
   readonly treesMax: number;
 }
 
-/** Reads a model file of trees, or of the linear booster. Throws InferenceError for an invalid file. */
+/** Reads a model file of XGBoost, of trees or of the linear booster. Throws InferenceError for an invalid file. */
 export function readXgboostScorer(
   bytes: Uint8Array,
   type: XgboostFileType,

@@ -7,7 +7,7 @@ import { readSymbolGraph, type SymbolGraph } from "./symbol-graph.ts";
 
 export type PredictorType = "regressor" | "binary_classifier" | "multiclass_classifier";
 
-/** The prediction for an example. `scores` has one number, or for several classes one for each. */
+/** The prediction for an example. `scores` has one number, or one for each class of a multiclass model. */
 export interface LinearPrediction {
   readonly scores: Float32Array;
   readonly label: number | null;
@@ -19,7 +19,7 @@ export class LinearModel {
   readonly featureCount: number;
   readonly #graph: SymbolGraph;
   readonly #parameters: ReadonlyMap<string, Matrix>;
-  /** The score above which an example of two classes is of the second. */
+  /** The score above which a binary classifier predicts the positive class. */
   readonly #threshold: number;
 
   constructor(graph: SymbolGraph, parameters: ReadonlyMap<string, Matrix>, facts: AdditionalFacts) {
@@ -27,7 +27,7 @@ export class LinearModel {
     this.#parameters = parameters;
     this.#threshold = facts.threshold;
     this.featureCount = featuresOf(graph, parameters);
-    // Evaluates one row to check that the steps match.
+    // Evaluates one row, so that a graph whose matrices do not fit together fails at load and not at the first request.
     const { rowCount, columnCount } = this.#run({
       rowCount: 1,
       columnCount: this.featureCount,
@@ -43,7 +43,7 @@ export class LinearModel {
     return bytes;
   }
 
-  /** Throws RangeError when rows have another number of features than the model. */
+  /** Predicts rows. Throws RangeError if they do not have `featureCount` columns. */
   predict(rows: FeatureRows): LinearPrediction[] {
     if (rows.columnCount !== this.featureCount) {
       throw new RangeError(`the model has ${this.featureCount} features, the payload has ${rows.columnCount}`);
@@ -71,7 +71,7 @@ export class LinearModel {
         results.push(node.name === "data" ? data : (this.#parameters.get(node.name) ?? null));
         continue;
       }
-      // Labels, which only training has, follow the relevant inputs.
+      // Inputs without a result are labels, which exist only in training.
       const inputs = node.inputs.map((input) => results[input] ?? null).filter((input) => input !== null);
       results.push(applyOperator(node.operator, inputs, node.attributes));
     }
@@ -80,8 +80,8 @@ export class LinearModel {
 }
 
 /**
- * Reads the file `model_algo-1` of linear learner's archives: a zip archive with an MXNet symbol and its parameters. Throws
- * InferenceError.
+ * Reads the file `model_algo-1` of an archive of linear learner: a zip file with an MXNet symbol and its parameters. Throws
+ * InferenceError for an invalid file.
  */
 export function readLinearModel(bytes: Uint8Array): LinearModel {
   const { symbol, parameters: written, facts } = readFiles(bytes);
@@ -143,7 +143,7 @@ function featuresOf({ nodes }: SymbolGraph, parameters: ReadonlyMap<string, Matr
   throw brokenModel("has no weights");
 }
 
-/** Determines the type by the operator that produces the scores. */
+/** Returns the type of the model, which follows from the operator that produces the scores. */
 function predictorOf({ nodes, head }: SymbolGraph, columnCount: number): PredictorType {
   for (const { operator, attributes } of nodes.slice(0, head + 1).toReversed()) {
     if (/^(LogisticRegressionOutput|sigmoid)$/.test(operator)) return "binary_classifier";

@@ -1,8 +1,8 @@
 import { zipOf } from "../../formats/zip-fixture.ts";
 
 /**
- * Models as MXNet 1.9.1 saved them (`Module.save_checkpoint` of a FullyConnected of four features with random weights, and an output operator), rows
- * of random features, and the results of `Module.predict` for them.
+ * Models that MXNet 1.9.1 saved with `Module.save_checkpoint`, rows of random features, and the results of `Module.predict` for these rows.
+ * Each model is a FullyConnected of four features with random weights, followed by an output operator.
  */
 export const savedLinearModels = {
   regressor: {
@@ -49,7 +49,7 @@ export const savedLinearModels = {
 
 export type SavedLinearModel = (typeof savedLinearModels)[keyof typeof savedLinearModels];
 
-/** The files of linear learner's archive. */
+/** Returns the files within `model_algo-1`, by name. */
 export function linearLearnerFiles({ symbol, parameters }: Pick<SavedLinearModel, "symbol" | "parameters">) {
   return {
     "additional-params.json": Buffer.from("{}"),
@@ -59,7 +59,7 @@ export function linearLearnerFiles({ symbol, parameters }: Pick<SavedLinearModel
   };
 }
 
-/** The file `model_algo-1` of a model. */
+/** Returns the file `model_algo-1` of a model. */
 export function linearLearnerArtifact(model: Pick<SavedLinearModel, "symbol" | "parameters">): Buffer {
   return zipOf(linearLearnerFiles(model));
 }

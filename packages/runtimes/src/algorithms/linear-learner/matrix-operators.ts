@@ -8,7 +8,7 @@ export interface Matrix {
   readonly values: Float32Array;
 }
 
-/** Limit of multiplications of one product: some ten seconds. */
+/** Maximum number of multiplications in one matrix product, which take about ten seconds. */
 const multiplicationsMax = 2 ** 33;
 
 type Operator = (inputs: readonly Matrix[], attributes: ReadonlyMap<string, string>, about: string) => Matrix;
@@ -60,7 +60,7 @@ const operators: ReadonlyMap<string, Operator> = new Map<string, Operator>([
   ),
 ]);
 
-/** Throws InferenceError, UNSUPPORTED for an operator that linear models do not need. */
+/** Applies an MXNet operator. Throws InferenceError: UNSUPPORTED for an operator that is not implemented. */
 export function applyOperator(
   operator: string,
   inputs: readonly Matrix[],
@@ -76,7 +76,7 @@ export function applyOperator(
   return apply(inputs, attributes, operator);
 }
 
-/** Converts a parameter to a matrix; one dimension is a row. */
+/** Converts a parameter to a matrix; an array of one dimension becomes one row. */
 export function asMatrix({ shape, values }: NamedArray, name: string): Matrix {
   if (shape.length > 2)
     throw new InferenceError("UNSUPPORTED", `the parameter '${name}' has ${shape.length} dimensions`);
@@ -105,7 +105,7 @@ function fullyConnected(inputs: readonly Matrix[], attributes: ReadonlyMap<strin
   return noBias ? weighted : combined((a, b) => a + b)([weighted, input(inputs, 2, about)], attributes, about);
 }
 
-/** Multiplies the rows of the left by the rows of the right. */
+/** Returns `left` times the transpose of `right`: each element is the dot product of a row of each. */
 function product(left: Matrix, right: Matrix, about: string): Matrix {
   if (left.columnCount !== right.columnCount) {
     throw new InferenceError(
@@ -181,7 +181,7 @@ function softmax(inputs: readonly Matrix[], _attributes: ReadonlyMap<string, str
   return { rowCount, columnCount, values: scores };
 }
 
-/** A side with one row or one column is broadcast. */
+/** Returns an element-wise operator; an operand with one row or one column is broadcast. */
 function combined(combine: (left: number, right: number) => number): Operator {
   return (inputs, _attributes, about) => {
     const left = input(inputs, 0, about);

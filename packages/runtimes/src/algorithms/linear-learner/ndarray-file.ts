@@ -1,20 +1,20 @@
 import { InferenceError } from "@galatea/base";
 
-/** The first eight bytes of a file of MXNet's `nd.save`. */
+/** Magic number of a file that MXNet's `nd.save` wrote: its first eight bytes. */
 const listMagic = 0x112;
 const arraysMax = 1024;
 const dimensionsMax = 32;
 
-/** Magic numbers of arrays; older files begin with the number of dimensions. */
+/** Magic number of an array, by format version. In formats before v1 an array begins with its number of dimensions instead. */
 const arrayMagics = { v1: 0xf993fac8, v2: 0xf993fac9, v3: 0xf993faca } as const;
 
-/** A parameter of a model, as float32, whatever type its file has. */
+/** A parameter of a model, converted from the type in the file to float32. */
 export interface NamedArray {
   readonly shape: readonly number[];
   readonly values: Float32Array;
 }
 
-/** Reads dense arrays with names. Throws InferenceError for an invalid file; allocates nothing for elements that it does not contain. */
+/** Reads dense arrays with names. Throws InferenceError for an invalid file; checks declared sizes before it allocates memory. */
 export function readNdarrayFile(bytes: Uint8Array): ReadonlyMap<string, NamedArray> {
   const file = new NdarrayFile(bytes);
   if (file.uint64() !== listMagic) throw brokenParameters("have no MXNet header");
@@ -100,7 +100,7 @@ class NdarrayFile {
     return Array.from({ length: dimensionCount }, size);
   }
 
-  /** Reads elements of the type with this number in MXNet. */
+  /** Reads `count` elements of a type, given as MXNet's number of the type. */
   #elements(type: number, count: number): Float32Array {
     const read = elementTypes.get(type);
     if (read === undefined)

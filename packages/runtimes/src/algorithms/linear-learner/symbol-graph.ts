@@ -5,19 +5,19 @@ export interface SymbolNode {
   readonly operator: string;
   readonly name: string;
   readonly attributes: ReadonlyMap<string, string>;
-  /** Steps by number, each before this one. */
+  /** Indices of the steps whose results this step uses, all before this one. */
   readonly inputs: readonly number[];
 }
 
 export interface SymbolGraph {
   readonly nodes: readonly SymbolNode[];
-  /** The step whose result is the model's. */
+  /** Index of the step whose result is the model's output. */
   readonly head: number;
 }
 
 const nodesMax = 1000;
 
-/** Reads the JSON form of a symbol. Throws InferenceError for an invalid one, or when its steps need later ones. */
+/** Reads the JSON form of a symbol. Throws InferenceError for an invalid symbol, or if a step uses the result of a later step. */
 export function readSymbolGraph(text: string): SymbolGraph {
   let document: unknown;
   try {
@@ -49,7 +49,7 @@ function nodeOf(value: unknown, index: number): SymbolNode {
   return { operator, name, attributes: attributesOf(value), inputs };
 }
 
-/** The member has three names, from the oldest versions of MXNet to the last. */
+/** Returns the attributes of a step. Depending on the version, MXNet names the member `param`, `attr` or `attrs`. */
 function attributesOf(value: unknown): Map<string, string> {
   const attributes = new Map<string, string>();
   for (const member of ["param", "attr", "attrs"]) {

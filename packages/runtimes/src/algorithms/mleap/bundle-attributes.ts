@@ -5,7 +5,7 @@ export interface BundleTensor {
   readonly values: Float64Array;
 }
 
-/** The shape of a column: a scalar, a list, or a tensor, possibly with its length. */
+/** The shape of a column: a scalar, a list, or a tensor with or without known dimensions. */
 export interface BundleShape {
   readonly kind: "scalar" | "list" | "tensor";
   readonly dimensions: readonly number[] | null;
@@ -25,7 +25,7 @@ export class BundleAttributes {
     return this.#members.has(name);
   }
 
-  /** MLeap omits zeros: a scalar without any member is 0, false or "". Numbers that JSON cannot represent are null. */
+  /** Returns a number. MLeap omits zeros, so an empty scalar is 0, false or ""; it writes null for NaN and infinities. */
   double(name: string, otherwise?: number): number {
     const value = this.#scalar(name, ["double", "float"], otherwise);
     return value === undefined ? 0 : this.#number(name, value);
@@ -90,7 +90,7 @@ export class BundleAttributes {
     return value;
   }
 
-  /** Returns the present member of a scalar; undefined when there is none. */
+  /** Returns the value of a scalar, from the first of these type names that is present; undefined if MLeap omitted the value. */
   #scalar(name: string, types: readonly string[], otherwise: unknown): unknown {
     if (otherwise !== undefined && !this.#members.has(name)) return otherwise;
     const value = this.#member(name);
@@ -147,7 +147,7 @@ function dimensionsOf(shape: unknown): number[] | null {
     : null;
 }
 
-/** Returns a member of a JSON object; undefined when it has none, and for other values. */
+/** Returns a member of a JSON object; undefined if the member is missing, or `value` is not an object. */
 export function memberOf(value: unknown, name: string): unknown {
   if (value === null || typeof value !== "object" || Array.isArray(value)) return undefined;
   return Object.hasOwn(value, name) ? (value as Readonly<Record<string, unknown>>)[name] : undefined;

@@ -3,11 +3,11 @@ import { join } from "node:path";
 import { InferenceError } from "@galatea/base";
 import { BundleAttributes, memberOf } from "./bundle-attributes.ts";
 
-/** Size of one file of a bundle, and of all of them. */
+/** Maximum size of one file of a bundle, and of all its files together. */
 const fileBytesMax = 256 * 2 ** 20;
 const bundleBytesMax = 1024 * 2 ** 20;
 const nodesMax = 10_000;
-/** Nesting depth of pipelines. */
+/** Maximum nesting depth of pipelines. */
 const depthMax = 32;
 
 /** A folder of a bundle with a model: `model.json`, further files, and for a step of a pipeline `node.json`. */
@@ -15,7 +15,7 @@ export class BundleFolder {
   readonly #path: string;
   readonly #depth: number;
   readonly #count: BundleCount;
-  /** Name for errors. */
+  /** Name of the folder in error messages. */
   readonly name: string;
 
   private constructor(path: string, depth: number, count: BundleCount) {
@@ -38,7 +38,7 @@ export class BundleFolder {
     return bundle.folder("root");
   }
 
-  /** Returns a folder within this one. Names come from files: one that leads elsewhere is rejected. */
+  /** Returns a subfolder. Names are untrusted: a name with a path separator, `.` and `..` are rejected. */
   folder(name: string): BundleFolder {
     // oxlint-disable-next-line no-control-regex
     if (!/^[^/\\\u0000]{1,255}$/.test(name) || name === "." || name === "..") {
@@ -80,7 +80,7 @@ export class BundleFolder {
     }
   }
 
-  /** Returns its model: the operator and the attributes. */
+  /** Returns the operator and the attributes in `model.json`. */
   model(): { readonly operator: string; readonly attributes: BundleAttributes } {
     const document = this.json("model.json");
     const operator = memberOf(document, "op");
@@ -93,7 +93,7 @@ export class BundleFolder {
     };
   }
 
-  /** Returns the columns that a step reads and writes, by its names for them. */
+  /** Returns the columns that a step reads and writes, by port. */
   shape(): StepShape {
     const shape = memberOf(this.json("node.json"), "shape");
     return { inputs: this.#sockets(shape, "inputs"), outputs: this.#sockets(shape, "outputs") };
@@ -120,7 +120,7 @@ interface BundleCount {
   bytes: number;
 }
 
-/** Columns by the port of a step. */
+/** Names of columns, by port: the name that a step gives to an input or an output. */
 export interface StepShape {
   readonly inputs: ReadonlyMap<string, string>;
   readonly outputs: ReadonlyMap<string, string>;

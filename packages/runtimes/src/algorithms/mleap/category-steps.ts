@@ -21,7 +21,7 @@ import {
   vectorValue,
 } from "./leap-values.ts";
 
-/** The handling of a value that a step was not trained with. A skipped row has no response, so it fails too. */
+/** The handling of a value that a step was not trained with. `skip` fails like `error`, because a skipped row has no response. */
 type HandleInvalid = "error" | "skip" | "keep";
 
 function handleInvalidOf(attributes: BundleAttributes, otherwise: HandleInvalid = "error"): HandleInvalid {
@@ -54,7 +54,7 @@ export const stringIndexer: StepFactory = (source) => {
   };
 };
 
-/** Returns the columns of a step that has several, `input0` to `output0` and so on, or one. */
+/** Returns the pairs of input and output columns: the ports `input` and `output`, or `input0` and `output0` and so on. */
 function portsOf(source: StepSource): { readonly input: string; readonly output: string }[] {
   const { inputs } = source.shape;
   if (inputs.has("input")) return [{ input: inputOf(source, "input"), output: outputOf(source, "output") }];
@@ -95,7 +95,7 @@ export const oneHotEncoder: StepFactory = (source) => {
         const what = label < 0 ? `Negative value: ${label}. Input can't be negative.` : `Unseen value: ${label}.`;
         throw new LeapFailure(`${what} To handle invalid values, set Param handleInvalid to keep`);
       }
-      // An invalid value has an additional last category; the last category may be dropped.
+      // With `keep`, invalid values have an additional last category; with `dropLast`, the vector omits the last category.
       const length = size + (keep ? 1 : 0) - (dropLast ? 1 : 0);
       row.take(length);
       const values = new Float64Array(length);

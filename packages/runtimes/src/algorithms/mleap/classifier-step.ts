@@ -32,7 +32,7 @@ export function classifierStep(source: StepSource, classifier: Classifier): Leap
   };
 }
 
-/** Returns the class of the highest probability, each divided by its class's threshold if there are thresholds. */
+/** Returns a function that selects the most probable class. With thresholds, each probability is first divided by its threshold. */
 export function highestClass(thresholds: Float64Array | null): (probabilities: Float64Array) => number {
   if (thresholds === null) return argmax;
   return (probabilities) =>

@@ -7,7 +7,7 @@ export interface ColumnSchema {
   readonly struct: "basic" | "vector" | "array";
 }
 
-/** The columns of a request, in order, and the output column: SAGEMAKER_SPARKML_SCHEMA, or `schema` of a request. */
+/** The input columns, in order, and the output column, from SAGEMAKER_SPARKML_SCHEMA or the member `schema` of a request. */
 export interface DataSchema {
   readonly input: readonly ColumnSchema[];
   readonly output: ColumnSchema;

@@ -7,12 +7,12 @@ const nodesMax = 2 ** 22;
 
 /** A tree as arrays by node, each before its descendants; a node's left child is the next one. */
 export interface DecisionTree {
-  /** -1 at leaves. */
+  /** Index of the feature that a node compares; -1 at leaves. */
   readonly features: Int32Array;
   readonly thresholds: Float64Array;
-  /** 0 at leaves: no node has the root below it. */
+  /** Index of the right child; 0 at leaves, because the root is never a child. */
   readonly right: Int32Array;
-  /** Splits by category: rows go left if the feature is one of these, or, with `isLeft` false, if it is not. */
+  /** Splits by category: a row goes left if its feature is in the set, or, if `isLeft` is false, if it is not. */
   readonly categories: ReadonlyMap<number, CategorySplit>;
   /** Values of leaves, `leafWidth` numbers each, at the offset `leafAt`. */
   readonly leafValues: Float64Array;
@@ -25,7 +25,7 @@ interface CategorySplit {
   readonly values: ReadonlySet<number>;
 }
 
-/** Reads `tree.json`: the nodes of a tree, one a line, each before its left side, and that before its right side. */
+/** Reads `tree.json`, which has one node per line in preorder: a node, its left subtree, its right subtree. */
 export function readDecisionTree(folder: BundleFolder): DecisionTree {
   const lines = folder
     .text("tree.json")
@@ -42,7 +42,7 @@ export function readDecisionTree(folder: BundleFolder): DecisionTree {
   const leafAt = new Int32Array(nodeCount);
   const leaves: number[] = [];
   let leafWidth = 0;
-  // Inner nodes whose right side has not begun.
+  // Inner nodes whose right subtree has not started.
   const open: number[] = [];
   for (const [node, line] of lines.entries()) {
     const read = parsedNode(line, about);
@@ -62,7 +62,7 @@ export function readDecisionTree(folder: BundleFolder): DecisionTree {
       if (node !== nodeCount - 1) throw invalidBundle(`has nodes after the end of the tree in '${about}'`);
     } else right[parent] = node + 1;
   }
-  // In a complete tree, each inner node has been opened and closed once.
+  // A file that ends early leaves inner nodes without a right subtree.
   if (open.length > 0 || right.includes(nodeCount)) throw invalidBundle(`has a tree in '${about}' that does not end`);
   return { features, thresholds, right, categories, leafValues: Float64Array.from(leaves), leafAt, leafWidth };
 }
@@ -112,7 +112,7 @@ function isNumbers(value: unknown): value is readonly number[] {
   return Array.isArray(value) && value.every((each) => typeof each === "number");
 }
 
-/** Returns a view of the values of the features' leaf. */
+/** Returns the values of the leaf that the features reach, as a view of `leafValues`. */
 export function leafOf(tree: DecisionTree, features: Float64Array): Float64Array {
   let node = 0;
   for (let feature = tree.features[0] as number; feature !== -1; feature = tree.features[node] as number) {

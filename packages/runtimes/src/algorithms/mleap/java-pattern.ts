@@ -39,7 +39,7 @@ function translated(source: string): string {
   return out;
 }
 
-/** Java's `\s` is six characters, JavaScript's includes those of Unicode. */
+/** Returns an escape in JavaScript's syntax. In Java `\s` matches six characters; in JavaScript it also matches Unicode spaces. */
 function escaped(letter: string, inClass: boolean, source: string): string {
   if (letter === "s") return inClass ? spaces : `[${spaces}]`;
   if (letter === "S" && !inClass) return `[^${spaces}]`;
@@ -56,7 +56,7 @@ function notShared(what: string, source: string): InferenceError {
   );
 }
 
-/** Splits like Java's `Pattern.split`: no empty strings at the end, and none at the beginning if the first match is empty. */
+/** Splits like Java's `Pattern.split`: omits empty strings at the end, and one at the start if the first match has no width. */
 export function javaSplit(text: string, pattern: RegExp): string[] {
   const parts: string[] = [];
   let from = 0;

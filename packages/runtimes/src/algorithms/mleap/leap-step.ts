@@ -20,10 +20,10 @@ export interface StepSource {
   readonly folder: BundleFolder;
 }
 
-/** Throws InferenceError for a broken model. */
+/** Creates a step. Throws InferenceError for an invalid model. */
 export type StepFactory = (source: StepSource) => LeapStep;
 
-/** Returns the column of a required port. */
+/** Returns the column of an input port. Throws InferenceError if the port is missing. */
 export function inputOf({ shape, folder }: StepSource, port: string): string {
   const column = shape.inputs.get(port);
   if (column === undefined) throw invalidBundle(`has no input '${port}' in '${folder.name}'`);
@@ -36,7 +36,7 @@ export function outputOf({ shape, folder }: StepSource, port: string): string {
   return column;
 }
 
-/** Creates a step from one column to another, by the ports `input` and `output`. */
+/** Creates a step that computes the column of the port `output` from the column of the port `input`. */
 export function columnStep(source: StepSource, apply: (value: LeapValue, row: LeapRow) => LeapValue): LeapStep {
   const input = inputOf(source, "input");
   const output = outputOf(source, "output");
@@ -47,7 +47,7 @@ export function doubleStep(source: StepSource, apply: (value: number) => number)
   return columnStep(source, (value) => doubleValue(apply(asDouble(value))));
 }
 
-/** Creates a step over vectors of one length; 0 for any length. */
+/** Creates a step that maps a vector of `size` elements to a vector; a `size` of 0 allows any length. */
 export function vectorStep(source: StepSource, size: number, apply: (values: Float64Array) => Float64Array): LeapStep {
   return columnStep(source, (value) => vectorValue(apply(sized(asVector(value), size))));
 }

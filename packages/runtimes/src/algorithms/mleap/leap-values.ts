@@ -3,7 +3,7 @@ import { javaDouble, parseNumber } from "../payloads/number-text.ts";
 export const leapBases = ["boolean", "byte", "short", "int", "long", "float", "double", "string"] as const;
 export type LeapBase = (typeof leapBases)[number];
 
-/** Longs are bigints, other numbers are numbers. */
+/** A scalar of a column. A Java long is a bigint; all other numeric types are numbers. */
 export type LeapScalar = boolean | number | bigint | string;
 
 /** The value of a row's column. */
@@ -12,7 +12,7 @@ export type LeapValue =
   | { readonly kind: "list"; readonly base: LeapBase; readonly values: readonly LeapScalar[] }
   | { readonly kind: "vector"; readonly values: Float64Array };
 
-/** A row that cannot be transformed: a value that a model was not trained for, or of an unsupported type. */
+/** The error for a row that cannot be transformed: the model was not trained with one of its values, or does not support the type. */
 export class LeapFailure extends Error {
   constructor(message: string) {
     super(message);
@@ -20,7 +20,7 @@ export class LeapFailure extends Error {
   }
 }
 
-/** Elements of all vectors and lists of a row together: 128 MiB of doubles. */
+/** Maximum number of elements in all vectors and lists of a row together: 128 MiB of doubles. */
 const rowElementsMax = 2 ** 24;
 
 /** A row that passes through the steps of a bundle. */
@@ -39,7 +39,7 @@ export class LeapRow {
     this.#values.set(name, value);
   }
 
-  /** Counts elements before memory is allocated for them. */
+  /** Counts elements that a step will allocate. Throws LeapFailure if the row would have more than `rowElementsMax`. */
   take(elementCount: number): void {
     this.#elementCount += elementCount;
     if (!(this.#elementCount <= rowElementsMax)) {
@@ -112,7 +112,7 @@ function scalarText(scalar: LeapScalar, base: LeapBase): string {
   return String(scalar);
 }
 
-/** Prints like Java's `Float.toString`: the shortest decimal that is this float32. */
+/** Prints a float like Java's `Float.toString`: the shortest decimal that converts back to the same float32. */
 function javaFloat(value: number): string {
   for (let digits = 1; digits < 9; digits += 1) {
     const shorter = Number(value.toPrecision(digits));

@@ -41,7 +41,7 @@ function binaryRegression(source: StepSource): LeapStep {
   });
 }
 
-/** The coefficients of a class are `classCount` apart: MLeap's matrices are in column-major order. */
+/** Creates a multinomial logistic regression. Coefficients of one class are `classCount` apart, as MLeap's matrices are column-major. */
 function multinomialRegression(source: StepSource): LeapStep {
   const { attributes } = source;
   const { dimensions, values: matrix } = attributes.tensor("coefficient_matrix");

@@ -12,8 +12,8 @@ import { readSparkModel } from "./spark-model.ts";
 import { columnValue } from "./spark-values.ts";
 
 /**
- * Bundles written by MLeap 0.20.0, rows, and MLeap's results for them; `conformance/mleap` documents how to create
- * them. Numbers that JSON cannot represent are strings.
+ * Bundles written by MLeap 0.20.0, rows, and MLeap's results for these rows. `conformance/mleap` documents how to
+ * create the file. NaN and infinities are strings, because JSON cannot represent them.
  */
 interface BundleVector {
   readonly name: string;

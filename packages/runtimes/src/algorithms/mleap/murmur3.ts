@@ -2,8 +2,8 @@
 const seed = 42;
 
 /**
- * Returns the 32-bit MurmurHash3 of Spark's `HashingTF`, as a signed integer. In version 1, that of Spark 2, each byte after the last
- * whole word is mixed in separately, and signed; in version 2 they are one word, as in other implementations.
+ * Returns the 32-bit MurmurHash3 of Spark's `HashingTF`, as a signed integer. The versions differ in the bytes after the last whole word:
+ * version 1 (Spark 2) mixes in each byte separately, as a signed number; version 2 mixes them in as one word, like other implementations.
  */
 export function murmur3(bytes: Uint8Array, version: 1 | 2): number {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);

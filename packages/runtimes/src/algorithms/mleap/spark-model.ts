@@ -34,7 +34,7 @@ import {
   vectorSlicer,
 } from "./vector-steps.ts";
 
-/** The implemented transformers and models, by MLeap's names. */
+/** Factories of the implemented steps, by MLeap's operator name. */
 const makers: ReadonlyMap<string, StepFactory> = new Map([
   ["pipeline", pipeline],
   ["string_indexer", stringIndexer],
@@ -52,7 +52,7 @@ const makers: ReadonlyMap<string, StepFactory> = new Map([
   ["normalizer", normalizer],
   ["pca", pca],
   ["binarizer", binarizer],
-  // Another name of the same step in bundles of scikit-learn or MLeap itself.
+  // The name of the binarizer in bundles that MLeap exported from scikit-learn.
   ["sklearn_binarizer", binarizer],
   ["imputer", imputer],
   ["tokenizer", tokenizer],
@@ -73,7 +73,7 @@ const makers: ReadonlyMap<string, StepFactory> = new Map([
   ["gbt_classifier", gbtClassifier],
 ]);
 
-/** Reads the MLeap bundle in a directory, as JSON. Throws InferenceError, UNSUPPORTED for a transformer that is not implemented. */
+/** Reads the MLeap bundle in a directory; its format must be JSON. Throws InferenceError: UNSUPPORTED for an unknown transformer. */
 export function readSparkModel(directory: string): LeapStep {
   return stepOf(BundleFolder.root(directory));
 }

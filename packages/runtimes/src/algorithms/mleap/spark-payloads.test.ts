@@ -5,7 +5,7 @@ import type { LeapStep } from "./leap-step.ts";
 import { asDouble, asText, asTexts, doubleValue, textsValue, vectorValue } from "./leap-values.ts";
 import { predictSpark } from "./spark-payloads.ts";
 
-/** Doubles a number, makes a vector of it, and splits a text: its columns cover every structure of a response. */
+/** Doubles a number, makes a vector of it, and splits a text: the three columns cover every structure of a response. */
 const model: LeapStep = (row) => {
   const number = asDouble(row.get("number"));
   row.set("twice", doubleValue(2 * number));

@@ -14,12 +14,12 @@ import { columnValue, printedElements, printedScalar } from "./spark-values.ts";
 
 const csvType = "text/csv";
 const linesType = "application/jsonlines";
-/** Text for algorithms that learn from words. */
+/** Variant of JSON Lines for text algorithms. */
 const textLinesType = "application/jsonlines;data=text";
 const acceptTypes = [csvType, linesType, textLinesType] as const;
 type AcceptType = (typeof acceptTypes)[number];
 
-/** A SparkML container: its pipeline, and the schema of SAGEMAKER_SPARKML_SCHEMA, "" for none. */
+/** A SparkML container: its pipeline, and the value of SAGEMAKER_SPARKML_SCHEMA, "" if it is not set. */
 export interface SparkServing {
   readonly model: LeapStep;
   readonly schemaText: string;
@@ -46,7 +46,7 @@ export function predictSpark(serving: SparkServing, request: AlgorithmRequest): 
   }
 }
 
-/** Types are compared without normalization, as in the container. */
+/** Returns the response type. Types are compared as written, without normalization, as in SageMaker's container. */
 function acceptOf(accept: string): AcceptType {
   if (isOpen(accept)) return csvType;
   const found = acceptTypes.find((each) => each === accept);
@@ -65,7 +65,7 @@ const readers: ReadonlyMap<string, (text: string, reading: Reading) => Algorithm
   [linesType, transformLines],
 ]);
 
-/** Handles one row; ignores everything after it. Each column is a scalar. */
+/** Handles a CSV body: only the first row is used, and each column is a scalar. */
 function transformCsv(text: string, { serving, accept }: Reading): AlgorithmResponse {
   const schema = schemaOf(undefined, serving);
   const input = schema.input.map((column) => ({ ...column, struct: "basic" as const }));
@@ -78,8 +78,8 @@ function transformJson(text: string, { serving, accept }: Reading): AlgorithmRes
 }
 
 /**
- * Handles rows, each in its own line or several in a list; the first line may contain the schema. The response is in the format of a Java
- * list of lists.
+ * Handles a JSON Lines body: each line has one row or a list of rows, and the first line may have a schema. The response is printed like a
+ * Java list of lists.
  */
 function transformLines(text: string, { serving, accept }: Reading): AlgorithmResponse {
   const documents = text
@@ -95,7 +95,7 @@ function transformLines(text: string, { serving, accept }: Reading): AlgorithmRe
   return textResponse(typeOf(accept), `[${bodies.join(", ")}]`);
 }
 
-/** A request's own schema takes precedence. */
+/** Returns the schema of the request, or that of the container if the request has none. */
 function schemaOf(document: unknown, { schemaText }: SparkServing): DataSchema {
   const own = memberOf(document, "schema") ?? null;
   if (own !== null) return dataSchemaOf(own);
@@ -142,12 +142,12 @@ function printedBody({ model }: SparkServing, { schema, data }: SparkRecord, acc
   }
 }
 
-/** Prints elements like Jackson: numbers that JSON cannot represent are strings. */
+/** Prints an element like Jackson: NaN and infinities are strings. */
 function jsonElement(element: string, isText: boolean): string {
   return isText || /^(NaN|-?Infinity)$/.test(element) ? JSON.stringify(element) : element;
 }
 
-/** Returns the fields of the first record of a CSV, which may be quoted. */
+/** Returns the fields of the first record of a CSV. Fields may be quoted. */
 function firstRecord(text: string): string[] {
   const fields: string[] = [];
   let at = 0;

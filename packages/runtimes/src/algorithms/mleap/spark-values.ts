@@ -3,7 +3,7 @@ import { javaDouble, parseNumber } from "../payloads/number-text.ts";
 import type { ColumnSchema } from "./data-schema.ts";
 import { LeapFailure, type LeapBase, type LeapScalar, type LeapValue } from "./leap-values.ts";
 
-/** Converts a request's value to the type of its column. Throws LeapFailure, with Java's text if there is one. */
+/** Converts a request's value to the type of its column. Throws LeapFailure, with the message of Java where Java has one. */
 export function columnValue({ base, struct }: ColumnSchema, value: unknown): LeapValue {
   switch (struct) {
     case "basic":
@@ -69,7 +69,7 @@ export function printedScalar(value: LeapValue, { base, name }: ColumnSchema): s
   return typeof scalar === "number" && isDouble ? javaDouble(scalar) : String(scalar);
 }
 
-/** Prints the elements of a list or vector of the response like Java; strings unchanged. */
+/** Prints the elements of a list or vector of the response like Java. Strings are unchanged. */
 export function printedElements(value: LeapValue, { struct, name }: ColumnSchema): readonly string[] {
   if (struct === "vector" && value.kind === "vector") return Array.from(value.values, javaDouble);
   if (struct === "array" && value.kind === "list") {

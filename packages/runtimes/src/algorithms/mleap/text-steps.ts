@@ -47,7 +47,7 @@ export const ngram: StepFactory = (source) => {
   );
 };
 
-/** Limit of the features that words are hashed to: Spark's default is 2^18. */
+/** Maximum number of features that words are hashed to; Spark's default is 2^18. */
 const featuresMax = 2 ** 22;
 
 export const hashingTermFrequency: StepFactory = (source) => {

@@ -10,7 +10,7 @@ interface TreeEnsemble {
   readonly weights: Float64Array;
 }
 
-/** Returns the models that an ensemble's model names, each in its own subfolder. */
+/** Reads the trees of an ensemble, each from its own subfolder. */
 function ensembleOf({ attributes, folder }: StepSource): TreeEnsemble {
   const trees = attributes.texts("trees").map((name) => {
     const tree = folder.folder(name);
@@ -37,7 +37,7 @@ export const decisionTreeRegression: StepFactory = (source) => {
   return regressionStep(source, (features) => leafOf(tree, features)[0] as number);
 };
 
-/** Returns the mean: MLeap has no weights here. */
+/** Creates the step of a random forest regression: the mean of the trees, because MLeap ignores tree weights here. */
 export const randomForestRegression: StepFactory = (source) => {
   const { trees } = ensembleOf(source);
   return regressionStep(

@@ -108,7 +108,7 @@ function normOf(values: Float64Array, power: number): number {
   return values.reduce((sum, value) => sum + Math.abs(value) ** power, 0) ** (1 / power);
 }
 
-/** A matrix whose columns are the components, in column-major order. */
+/** Creates a principal component analysis. The columns of its matrix, in column-major order, are the components. */
 export const pca: StepFactory = (source) => {
   const { dimensions, values: components } = source.attributes.tensor("principal_components");
   const [size = 0, count = 0] = dimensions;

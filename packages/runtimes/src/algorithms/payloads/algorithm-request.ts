@@ -1,4 +1,4 @@
-/** A request of the container API: bytes, their content type, and the accepted type. Types are as the client wrote them; "" for none. */
+/** A request of the container API. `contentType` and `accept` are as the client wrote them; "" if the header is missing. */
 export interface AlgorithmRequest {
   readonly bytes: Uint8Array;
   readonly contentType: string;
@@ -22,14 +22,14 @@ export class AlgorithmRequestError extends Error {
   }
 }
 
-/** Features of several examples, row by row. */
+/** Features of several examples, in row-major order. */
 export interface FeatureRows {
   readonly rowCount: number;
   readonly columnCount: number;
   readonly values: Float32Array;
 }
 
-/** All rows of a request together: 512 MiB. Sparse rows name columns that their bytes do not contain. */
+/** Maximum number of cells in all rows of a request: 512 MiB. A small sparse request could otherwise allocate any amount of memory. */
 export const featureCellsMax = 2 ** 27;
 
 const encoder = new TextEncoder();
@@ -42,7 +42,7 @@ export function rejectionResponse({ status, message }: AlgorithmRequestError): A
   return { status, contentType: "text/html; charset=utf-8", bytes: encoder.encode(message) };
 }
 
-/** Decodes a request's bytes as UTF-8. Throws TypeError for invalid ones. */
+/** Decodes a request's bytes as UTF-8. Throws TypeError for invalid UTF-8. */
 export function payloadText(bytes: Uint8Array): string {
   return new TextDecoder("utf-8", { fatal: true }).decode(bytes);
 }

@@ -1,6 +1,6 @@
 import { featureCellsMax, type FeatureRows } from "./algorithm-request.ts";
 
-/** One example: all of its features, or those that are not `absent` with their columns. */
+/** One example: `dense` lists all features; `sparse` lists some features with their column numbers. */
 export type ExampleFeatures =
   | { readonly kind: "dense"; readonly values: ArrayLike<number> }
   | {
@@ -12,11 +12,11 @@ export type ExampleFeatures =
     };
 
 export interface FeatureTableOptions {
-  /** Value of the columns that a sparse example does not name. */
+  /** Value of the columns that a sparse example does not list. */
   readonly absent: number;
-  /** Minimum number of columns of the table; 0 when only the examples decide. */
+  /** Minimum number of columns of the table; 0 if only the examples determine it. */
   readonly columnCount: number;
-  /** Limit of columns. A small sparse example may name any column, so the limit is checked before memory is allocated. */
+  /** Maximum number of columns, checked before memory is allocated: a small sparse example may declare any column number. */
   readonly columnsMax: number;
 }
 
@@ -30,7 +30,7 @@ export class TooManyColumns extends RangeError {
   }
 }
 
-/** Puts examples into one table. Throws RangeError when they differ in length, or have too many columns. */
+/** Combines examples into one table. Throws RangeError if they differ in length, or have too many columns. */
 export function featureTable(examples: readonly ExampleFeatures[], options: FeatureTableOptions): FeatureRows {
   const rowCount = examples.length;
   let columnCount = options.columnCount;

@@ -17,8 +17,8 @@ export function jsonLinesExamples(text: string): ExampleFeatures[] {
 }
 
 /**
- * Reads an instance, which is `{"features": [...]}`, or, dense or sparse, `{"data": {"features": {"values": [...], "keys": [...],
- * "shape": [n]}}}`, with or without the layer `data`.
+ * Reads an instance: `{"features": [...]}`, or `{"data": {"features": {"values": [...], "keys": [...], "shape": [n]}}}`. The object
+ * `data` may be omitted; an instance without `keys` is dense.
  */
 function exampleOf(instance: unknown): ExampleFeatures {
   const data = member(instance, "data") ?? instance;

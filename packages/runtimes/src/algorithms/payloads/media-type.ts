@@ -1,4 +1,4 @@
-/** A media type and its parameters; type and parameter names in lower case. */
+/** A media type with its parameters. The type and the parameter names are in lower case. */
 export interface MediaType {
   readonly type: string;
   readonly parameters: ReadonlyMap<string, string>;

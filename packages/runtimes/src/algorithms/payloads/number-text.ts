@@ -36,7 +36,7 @@ export function pythonFloat(value: number): string {
   return `${sign}${digits[0]}${tail}e${exponent < 0 ? "-" : "+"}${power}`;
 }
 
-/** Prints a float like Python's `json` module, which has names for numbers that JSON cannot represent. */
+/** Prints a float like Python's `json` module, which writes NaN and Infinity although JSON does not allow them. */
 export function pythonJsonFloat(value: number): string {
   if (Number.isFinite(value)) return pythonFloat(value);
   return Number.isNaN(value) ? "NaN" : value < 0 ? "-Infinity" : "Infinity";

@@ -2,7 +2,7 @@ import { BinaryReader, BinaryWriter, WireType } from "@bufbuild/protobuf/wire";
 import { readRecordIoHeader, recordIoFrame, recordIoHeaderBytes } from "@galatea/base";
 import type { ExampleFeatures } from "./feature-table.ts";
 
-/** Yields the records of a RecordIO stream. Throws RangeError for invalid bytes, or a record that is split into several frames. */
+/** Yields the records of a RecordIO stream. Throws RangeError for invalid bytes, and for a record that spans several frames. */
 function* recordIoRecords(bytes: Uint8Array): Generator<Uint8Array> {
   let at = 0;
   while (at < bytes.length) {
@@ -18,8 +18,8 @@ function* recordIoRecords(bytes: Uint8Array): Generator<Uint8Array> {
 }
 
 /**
- * Reads the features named `values` of the records of SageMaker's `application/x-recordio-protobuf`. Throws RangeError when there are
- * none.
+ * Reads the feature `values` of each record of a body of type `application/x-recordio-protobuf`. Throws RangeError if a record has no such
+ * feature, or the body has no records.
  */
 export function recordIoExamples(bytes: Uint8Array): ExampleFeatures[] {
   const examples: ExampleFeatures[] = [];
@@ -40,7 +40,7 @@ interface Field {
   readonly reader: BinaryReader;
 }
 
-/** Yields the fields of a message, skipping values that are not read. */
+/** Yields the fields of a message; skips the value of a field that the caller does not read. */
 function* fieldsOf(bytes: Uint8Array): Generator<Field> {
   const reader = new BinaryReader(bytes);
   while (reader.pos < reader.len) {
@@ -56,7 +56,7 @@ function bytesOf({ wireType, reader }: Field): Uint8Array {
   return reader.bytes();
 }
 
-/** Reads a repeated field, whose values are packed in one field, or each in its own field. */
+/** Reads the values of a repeated field: one value, or all of them if they are packed. */
 function repeated(field: Field, of: WireType, read: (reader: BinaryReader) => number): number[] {
   if (field.wireType === of) return [read(field.reader)];
   const packed = new BinaryReader(bytesOf(field));
@@ -82,7 +82,7 @@ function featuresOf(record: Uint8Array): ExampleFeatures {
 
 type ReadValues = (field: Field) => number[];
 
-/** Readers of a tensor's values, by the field of `Value` that contains the tensor. */
+/** Functions that read a tensor's values, by the number of the field of `Value` that has the tensor. */
 const tensorValues: ReadonlyMap<number, ReadValues> = new Map<number, ReadValues>([
   [2, (field) => repeated(field, WireType.Bit32, (reader) => reader.float())],
   [3, (field) => repeated(field, WireType.Bit64, (reader) => reader.double())],
@@ -108,7 +108,7 @@ function tensorExample(tensor: Uint8Array, read: ReadValues): ExampleFeatures {
     if (field.number === 2) for (const key of unsigned(field)) keys.push(key);
     if (field.number === 3) for (const dimension of unsigned(field)) shape.push(dimension);
   }
-  // A row of zeros has only a shape.
+  // A sparse row of zeros has a shape, but neither keys nor values.
   if (keys.length === 0 && (values.length > 0 || shape.length === 0)) return { kind: "dense", values };
   return { kind: "sparse", values, keys, columnCount: shape.at(-1) ?? 0 };
 }
@@ -116,7 +116,7 @@ function tensorExample(tensor: Uint8Array, read: ReadValues): ExampleFeatures {
 /** The labels of an example in a response: names and float32 numbers. */
 export type RecordLabels = readonly (readonly [name: string, values: readonly number[]])[];
 
-/** Encodes records with labels only, which the containers return as `application/x-recordio-protobuf`. */
+/** Encodes records that have labels but no features, as SageMaker's containers return them for `application/x-recordio-protobuf`. */
 export function recordIoLabels(examples: readonly RecordLabels[]): Uint8Array {
   return Buffer.concat(examples.map((labels) => recordIoFrame(recordOf(labels))));
 }

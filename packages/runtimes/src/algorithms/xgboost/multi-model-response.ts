@@ -4,8 +4,8 @@ import { pythonFloat, pythonJsonFloat } from "../payloads/number-text.ts";
 import type { RowPrediction } from "./tree-predictor.ts";
 
 /**
- * Returns the response of the multi-model XGBoost container, which uses another server than the single-model one, and has its own
- * formats: a JSON list unless CSV is accepted, and that in one line. Throws AlgorithmRequestError for other types.
+ * Returns the response of the XGBoost container in multi-model mode, whose server has other formats than in single-model mode: a JSON list,
+ * or one line of CSV if the client accepts CSV (one line per row in a transform job). Throws AlgorithmRequestError for other types.
  */
 export function multiModelResponse(
   predictions: readonly RowPrediction[],

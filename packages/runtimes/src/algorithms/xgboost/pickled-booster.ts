@@ -5,11 +5,11 @@ import { type Pickled, PickledObject, PickleError, readPickle } from "../../form
 export interface PickledBooster {
   /** The model in the format of `Booster.save_raw` or `Booster.serialize`. */
   readonly model: Uint8Array;
-  /** Number of trees per class, or rounds, that training found best; 0 for all. */
+  /** Number of trees per output with the best result in training (`best_ntree_limit`); 0 to use all. */
   readonly bestTreeLimit: number;
 }
 
-/** Pickles of protocol 2 and later begin with this. */
+/** First byte of a pickle of protocol 2 or later. */
 const protocolOpcode = 0x80;
 const boosterName = "xgboost.core.Booster";
 
@@ -17,7 +17,7 @@ export function isPickle(bytes: Uint8Array): boolean {
   return bytes[0] === protocolOpcode && (bytes[1] ?? 255) <= 5;
 }
 
-/** Reads a pickle of a Booster: imports no name in it, and runs no code. Throws InferenceError for a pickle of anything else. */
+/** Reads a pickle of a Booster without importing or running code. Throws InferenceError for a pickle of another object. */
 export function readPickledBooster(bytes: Uint8Array): PickledBooster {
   const booster = readValue(bytes);
   if (!(booster instanceof PickledObject) || booster.className !== boosterName)
@@ -44,7 +44,7 @@ function readValue(bytes: Uint8Array): Pickled {
   }
 }
 
-/** The functions that pickles of a Booster call. Protocols before 3 write bytes as a text and its encoding. */
+/** The functions that a pickle of a Booster calls. Protocols before 3 write bytes as a string and the name of its encoding. */
 const calls: ReadonlyMap<string, (args: readonly Pickled[]) => Pickled> = new Map([
   ["builtins.bytearray", bytesOf],
   ["__builtin__.bytearray", bytesOf],

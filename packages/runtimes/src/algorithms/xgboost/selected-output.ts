@@ -25,7 +25,7 @@ const objectives: ReadonlyMap<string, readonly string[]> = new Map([
   ["multi:softprob", probabilities],
 ]);
 
-/** A value with its Python type: an int prints without a point. */
+/** A value with its Python type, because Python prints an int without a decimal point. */
 export interface SelectedValue {
   readonly numbers: readonly number[];
   readonly isList: boolean;
@@ -34,7 +34,7 @@ export interface SelectedValue {
 
 export type SelectedRow = ReadonlyMap<string, SelectedValue>;
 
-/** Throws RangeError for an objective without selectable values. */
+/** Returns the selected values of each row. Throws RangeError for an objective that has no selectable values. */
 export function selectedRows(
   predictions: readonly RowPrediction[],
   { selection, objective, classCount }: { selection: readonly string[]; objective: string; classCount: number },

@@ -1,20 +1,20 @@
 import type { FeatureRows } from "../payloads/algorithm-request.ts";
 
-/** An XGBoost model with the results of `Booster.predict` for rows, whose missing features are NaN. */
+/** An XGBoost model that returns the results of `Booster.predict`. */
 export interface TreePredictor {
   readonly featureCount: number;
-  /** Numbers for each row: 1, or one for each class or target. */
+  /** Number of results per row: 1, or one for each class or target. */
   readonly outputCount: number;
   /** XGBoost's name of the objective, such as `binary:logistic`. */
   readonly objective: string;
-  /** Rows with exactly `featureCount` columns. */
+  /** Predicts rows of exactly `featureCount` columns; a missing feature is NaN. */
   readonly predict: (rows: FeatureRows) => Float32Array;
 }
 
-/** The response for a row: a number, or several. */
+/** The prediction for a row: one number, or one for each class or target. */
 export type RowPrediction = number | readonly number[];
 
-/** Returns the predictions of one model, or of several: their mean, or, for labels, the most frequent label. */
+/** Returns the predictions of an ensemble of one or more models: the mean, or the most frequent label if the models return labels. */
 export function predictRows(models: readonly TreePredictor[], rows: FeatureRows): RowPrediction[] {
   const [first] = models as readonly [TreePredictor, ...TreePredictor[]];
   const isVote = first.objective === "multi:softmax" || first.objective === "binary:hinge";
@@ -29,7 +29,7 @@ export function predictRows(models: readonly TreePredictor[], rows: FeatureRows)
   );
 }
 
-/** Returns the class of the highest score for `multi:softmax`. */
+/** Replaces the scores of each row by the class with the highest score, for `multi:softmax`; other objectives are unchanged. */
 function labelled({ objective, outputCount }: TreePredictor, predictions: Float32Array): Float32Array {
   if (objective !== "multi:softmax") return predictions;
   return Float32Array.from({ length: predictions.length / outputCount }, (_, row) => {

@@ -22,13 +22,13 @@ const acceptTypes = [
 ] as const;
 type AcceptType = (typeof acceptTypes)[number];
 
-/** A container of the XGBoost algorithm. */
+/** The models and settings of a container of the XGBoost algorithm. */
 export interface XgboostServing {
-  /** One, or those of an ensemble. */
+  /** One model, or all models of an ensemble; never empty. */
   readonly models: readonly TreePredictor[];
-  /** True if the first was a pickle, for which the container checks the number of features differently. */
+  /** True if the first model is a pickle: SageMaker's container then checks the number of features differently. */
   readonly isPickled: boolean;
-  /** SAGEMAKER_INFERENCE_OUTPUT, split; null when it is not set. */
+  /** The values listed in SAGEMAKER_INFERENCE_OUTPUT; null if it is not set. */
   readonly selection: readonly string[] | null;
   /** True in a transform job. */
   readonly isBatch: boolean;
@@ -54,7 +54,7 @@ export function predictXgboost(serving: XgboostServing, request: AlgorithmReques
     : selectedResponse(predictions, accept, { ...serving, selection: serving.selection });
 }
 
-/** Returns the rows with as many columns as the model has features; absent columns are missing values. */
+/** Returns the rows with exactly as many columns as the model has features; added columns are missing values. */
 function fittedRows({ models, isPickled }: XgboostServing, { type, rows }: XgboostRows): FeatureRows {
   const { featureCount } = models[0] as TreePredictor;
   const { columnCount } = rows;
@@ -96,7 +96,7 @@ function acceptOf(accept: string): AcceptType {
   );
 }
 
-/** In a transform job each prediction is a line in Python's format, whatever is accepted. */
+/** Encodes predictions in the accepted type. In a transform job each prediction is one line in Python's format, for any type. */
 function encodedScores(
   predictions: readonly RowPrediction[],
   type: AcceptType,

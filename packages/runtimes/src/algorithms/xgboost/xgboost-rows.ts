@@ -22,7 +22,7 @@ const types: ReadonlyMap<string, XgboostType> = new Map([
   ["application/x-recordio-protobuf", "recordio-protobuf"],
 ]);
 
-/** The container's own list in its error, including types for training. */
+/** The list of types in the error text of SageMaker's container, which includes types that only training supports. */
 const listed =
   "csv, libsvm, parquet, recordio-protobuf, text/csv, text/libsvm, text/x-libsvm, application/x-parquet, application/x-recordio-protobuf";
 
@@ -31,7 +31,7 @@ export interface XgboostRows {
   readonly rows: FeatureRows;
 }
 
-/** Reads a request's rows. Throws AlgorithmRequestError, 415 as the container does, and 400 for more features than the model has. */
+/** Reads a request's rows. Throws AlgorithmRequestError: 400 for more features than the model has, 415 for anything else unreadable. */
 export function readXgboostRows({ bytes, contentType }: AlgorithmRequest, featureCount: number): XgboostRows {
   const type = typeOf(contentType);
   try {
@@ -84,7 +84,8 @@ const preferredDelimiters = [",", "\t", ";", " ", ":"];
 const sniffedCharacters = 512;
 
 /**
- * Finds the delimiter of a line like Python's `csv.Sniffer`: a usual one, else the most frequent character that is not a letter or digit.
+ * Returns the delimiter of the first line, like Python's `csv.Sniffer`: a usual delimiter, or else the most frequent character that is
+ * neither a letter nor a digit.
  */
 function delimiterOf(text: string): string {
   const line = (text.split("\n", 1)[0] ?? "").slice(0, sniffedCharacters);
@@ -96,7 +97,7 @@ function delimiterOf(text: string): string {
   return /[A-Za-z0-9]/.test(most) ? "," : most;
 }
 
-/** Columns count from 1 unless one is 0. Cells without a colon, labels, are ignored. */
+/** Reads libsvm lines. Columns are numbered from 1, or from 0 if one of them is 0. Labels (cells without a colon) are ignored. */
 function libsvmExamples(text: string): ExampleFeatures[] {
   const rows = text.split("\n").map((line) => {
     const keys: number[] = [];

@@ -12,15 +12,15 @@ import type { ExecutionText } from "./execution-parameters.ts";
 
 export interface AlgorithmContainerOptions {
   readonly backend: string;
-  /** Variables of the container that are passed to its models. */
+  /** Environment variables of the container that are passed to its models as parameters. */
   readonly variables: readonly string[];
-  /** Settings for a transform job without its own; null for none. */
+  /** Returns the body of GET /execution-parameters; null if the container has none. */
   readonly execution: ExecutionText | null;
-  /** Returns the maximum body length of a call, if it has its own limit. */
+  /** Returns the maximum length of a request body, in bytes; null for the server's limit. */
   readonly bodyBytesMax?: (start: KindStart) => number | null;
 }
 
-/** Set for framework containers of the same image. */
+/** Variable that selects script mode, in which another container kind serves the image. */
 const scriptVariable = "SAGEMAKER_PROGRAM";
 const acceptVariable = "SAGEMAKER_DEFAULT_INVOCATIONS_ACCEPT";
 
@@ -71,7 +71,7 @@ function openAlgorithmContainer(options: AlgorithmContainerOptions, start: KindS
   };
 }
 
-/** The container's variable sets the type of the response when the client accepts any. */
+/** Returns a codec that uses `acceptOtherwise` as the type of the response if the client accepts any type. */
 function algorithmCodec(executionText: string | null, acceptOtherwise: string): PayloadCodec {
   return {
     ...scriptCodec,

@@ -1,19 +1,19 @@
 import type { KindStart } from "../container-kind.ts";
 import { integerVariable } from "../integer-variable.ts";
 
-/** Returns the container's response to GET /execution-parameters: the settings of a transform job without its own. */
+/** Returns the body of GET /execution-parameters: default settings for transform jobs that do not specify them. */
 export type ExecutionText = (start: KindStart, processorCount: number) => string;
 
 const mebibyte = 2 ** 20;
 const contentBytesDefault = 6 * mebibyte;
 const contentVariable = "MAX_CONTENT_LENGTH";
 
-/** Returns the maximum body length of XGBoost's container, if its variable sets one. Throws ContainerRefusal. */
+/** Returns the maximum body length of XGBoost's container, in bytes; null if its variable is not set. Throws ContainerRefusal. */
 export function xgboostBodyBytes({ environment }: KindStart): number | null {
   return integerVariable(environment, [contentVariable], { least: 1, most: 2 ** 30 - 1 });
 }
 
-/** XGBoost's text, in Python's format; with many models, in the format of their Java server. */
+/** Returns XGBoost's execution parameters, in Python's JSON format, or in multi-model mode in that of its Java server. */
 export const xgboostExecution: ExecutionText = (start, processorCount) => {
   const megabytes = Math.floor((xgboostBodyBytes(start) ?? contentBytesDefault) / mebibyte);
   const members = { MaxConcurrentTransforms: 1, BatchStrategy: "MULTI_RECORD", MaxPayloadInMB: megabytes };
@@ -21,6 +21,6 @@ export const xgboostExecution: ExecutionText = (start, processorCount) => {
   return `{"MaxConcurrentTransforms": ${processorCount}, "BatchStrategy": "MULTI_RECORD", "MaxPayloadInMB": ${megabytes}}`;
 };
 
-/** Spark ML's text, in Java's format. */
+/** Returns Spark ML's execution parameters, in Java's JSON format. */
 export const sparkExecution: ExecutionText = (_, processorCount) =>
   `{"MaxConcurrentTransforms":${processorCount},"BatchStrategy":"SINGLE_RECORD","MaxPayloadInMB":5}`;

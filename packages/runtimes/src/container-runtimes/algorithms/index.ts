@@ -1,3 +1,3 @@
-/** Containers of SageMaker's algorithms: an archive is the result of the algorithm's training, without code. */
+/** Containers of SageMaker's built-in algorithms. An archive has the trained model, and no code. */
 export { algorithmContainer } from "./algorithm-container.ts";
 export { sparkExecution, xgboostBodyBytes, xgboostExecution } from "./execution-parameters.ts";

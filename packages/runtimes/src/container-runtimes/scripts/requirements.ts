@@ -7,14 +7,14 @@ const fileBytesMax = 64 * 1024;
 const packagesMax = 100;
 
 const version = String.raw`(?:===?|!=|~=|<=|>=|<|>)\s*[\w.*+!-]+`;
-/** A name, extras, versions and a marker: no files, addresses, variables or options. */
+/** A name with extras, versions and a marker. Files, URLs, variables and options do not match. */
 const requirementShape = new RegExp(
   String.raw`^[A-Za-z0-9][\w.-]*\s*(?:\[[\w., -]+\])?\s*(?:${version}(?:\s*,\s*${version})*)?\s*(?:;[\w\s.<>=!~'"()]+)?$`,
 );
 
 /**
- * Parses a script's requirements.txt, in pip's format; [] when there is none. Only packages of the index, by name, are allowed: the file
- * belongs to the script's author, and pip runs as the server.
+ * Parses a script's requirements.txt, in pip's format. Throws InferenceError for anything except names of packages of the index: the file
+ * is untrusted, and pip runs with the server's permissions.
  */
 export function parseRequirements(text: string): readonly string[] {
   const packages: string[] = [];
@@ -33,13 +33,13 @@ export function parseRequirements(text: string): readonly string[] {
   return packages;
 }
 
-/** Returns the requirements in the first of these code directories that has any. */
+/** Returns the requirements of the first directory that has a requirements.txt; [] if none has one. */
 export async function readRequirements(directories: readonly string[]): Promise<readonly string[]> {
   for (const directory of directories) {
     const path = join(directory, fileName);
     const found = await stat(path).catch(() => null);
     if (found === null) continue;
-    // A link to a device has no end.
+    // Reading a symbolic link to a device such as /dev/zero would never end.
     if (!found.isFile() || found.size > fileBytesMax)
       throw refused(`it is not a file of at most ${fileBytesMax} bytes`);
     return parseRequirements(await readFile(path, "utf8"));

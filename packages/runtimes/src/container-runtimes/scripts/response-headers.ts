@@ -1,13 +1,13 @@
 import { InferenceError } from "@galatea/base";
 
 const headersMax = 64;
-/** Limit of all names and values together: the platform's client accepts heads of 16 KiB. */
+/** Maximum length of all names and values together; the platform's HTTP client accepts response headers of at most 16 KiB. */
 const charactersMax = 8 * 1024;
 const nameShape = /^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,256}$/;
-/** Characters that headers must not contain. */
+/** Characters that HTTP does not allow in header values. */
 const unsafe = /[^\t\x20-\x7e\x80-\xff]/g;
 
-/** The server's own headers: they describe the transfer, or are set by the content type and the status. */
+/** Headers that the server sets itself, in lower case: they describe the transfer, or follow from the content type and the status. */
 const ownNames: ReadonlySet<string> = new Set([
   "connection",
   "content-length",
@@ -23,8 +23,8 @@ const ownNames: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Returns the headers that a script set, flat: name, value, name, value. `text` is a JSON object from the script's process, which is
- * untrusted. Throws INTERNAL for an invalid header; the server's own are omitted, because multi-model-server overwrites them.
+ * Returns the headers that a script set, as a flat list of names and values. `text` is a JSON object from the script's process, which is
+ * untrusted. Throws InferenceError (INTERNAL) for an invalid header. Omits headers that the server sets, as multi-model-server does.
  */
 export function responseHeaders(text: string): readonly string[] {
   const entries = entriesOf(text);

@@ -5,10 +5,10 @@ import type { CallPayload, PayloadCodec, PayloadReply, PayloadRequest } from "@g
 import type { Tensor } from "@galatea/server/tensor";
 import { responseHeaders } from "./response-headers.ts";
 
-/** The input and the output of a script's model: BYTES, one element. */
+/** Names of the input and the output of a script's model; both are BYTES with one element. */
 export const bodyInput = "body";
 export const bodyOutput = "answer";
-/** Parameters of its requests and responses, also in `python/galatea_frameworks/toolkit/program.py`. */
+/** Parameters of requests and responses; must match those in `python/galatea_frameworks/toolkit/program.py`. */
 const headParameters = {
   contentType: "content_type",
   accept: "accept",
@@ -23,7 +23,7 @@ const attributesHeader = "x-amzn-sagemaker-custom-attributes";
 const sessionHeader = "x-amzn-sagemaker-session-id";
 const lengthBytes = 4;
 
-/** A script receives the body and its types, and returns a body, a type and a status. */
+/** Passes the body, the content type and the accepted type to a script; returns its body, content type, status and headers. */
 export const scriptCodec: PayloadCodec = {
   executionParameters: "model",
 
@@ -48,7 +48,7 @@ export const scriptCodec: PayloadCodec = {
     const contentType = parameters.get(headParameters.contentType);
     const headers = parameters.get(headersParameter);
     return {
-      // A status that HTTP does not allow is an error of the script.
+      // A status outside this range is an error of the script.
       status: Number.isInteger(status) && status >= 200 && status <= 599 ? status : 500,
       contentType: typeof contentType === "string" ? contentType : "",
       ...(typeof headers === "string" ? { headers: responseHeaders(headers) } : {}),

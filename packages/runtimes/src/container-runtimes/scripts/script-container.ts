@@ -7,7 +7,7 @@ import { mayStream } from "./script-streams.ts";
 import { scriptSettings } from "./script-settings.ts";
 
 export interface ScriptContainerOptions {
-  /** The python-based backend that runs scripts with the framework's own defaults. */
+  /** The python-based backend that runs scripts, with default functions for the framework. */
   readonly runner: string;
   /** The framework's name for `galatea model add`. */
   readonly framework: string;
@@ -17,7 +17,7 @@ export function scriptContainer(options: ScriptContainerOptions): ContainerKind 
   return { open: (start) => openScriptContainer(options, start) };
 }
 
-/** Combines two modes of one image: a container whose variables name a script runs it, any other is `otherwise`. */
+/** Combines two modes of one image: `scripts` if SAGEMAKER_PROGRAM is set, else `otherwise`. */
 export function scriptOrElse(scripts: ContainerKind, otherwise: ContainerKind): ContainerKind {
   return { open: (start) => ((start.environment.SAGEMAKER_PROGRAM ?? "") === "" ? otherwise : scripts).open(start) };
 }
@@ -62,8 +62,8 @@ function stringParameters(values: Readonly<Record<string, string | null>>) {
 }
 
 /**
- * Returns the directory of code that all archives of the container share; null when each has its own. The platform downloads the object
- * that SAGEMAKER_SUBMIT_DIRECTORY names in S3 before the container starts, to the directory where SageMaker's containers unpack it.
+ * Returns the directory of the code that all archives of the container share; null if each archive has its own code. If
+ * SAGEMAKER_SUBMIT_DIRECTORY is an S3 URI, the platform has unpacked its object to this directory before the container started.
  */
 function submittedCode({ environment, mlRoot }: KindStart): string | null {
   const submitted = environment.SAGEMAKER_SUBMIT_DIRECTORY ?? "";

@@ -2,16 +2,16 @@ import { availableParallelism } from "node:os";
 import type { KindStart } from "../container-kind.ts";
 import { integerVariable, notesOn } from "../integer-variable.ts";
 
-/** The settings in the variables of the toolkit and of its model servers. */
+/** Settings from environment variables of SageMaker's inference toolkit and of its model servers. */
 export interface ScriptSettings {
-  /** Processes for each model. */
+  /** Number of processes for each model. */
   readonly workerCount: number;
-  /** Requests that are passed together; 1: one request at a time. */
+  /** Maximum number of requests in a batch; 1 disables batching. */
   readonly batchSizeMax: number;
   readonly batchDelayUs: number;
-  /** Time limit of a call of the script, in milliseconds, after which its process is ended; null: the limit of its invocation. */
+  /** Time limit of a call of the script, in milliseconds, after which its process is killed; null: the time limit of the invocation. */
   readonly callMsMax: number | null;
-  /** Maximum body length; null: the server's limit. */
+  /** Maximum length of a request body, in bytes; null: the server's limit. */
   readonly bodyBytesMax: number | null;
   readonly notes: readonly string[];
 }
@@ -24,7 +24,7 @@ const payloadMegabytesMax = 2047;
 
 const jvm = "there is no Java process";
 const place = "the platform determines the directory of models, and passes it to each script";
-/** Variables without effect here. */
+/** Variables that are accepted without effect, with the reason for the log. */
 const withoutEffect: Readonly<Record<string, string>> = {
   SAGEMAKER_MODEL_SERVER_VMARGS: jvm,
   SAGEMAKER_MAX_HEAP_SIZE: jvm,
@@ -40,7 +40,7 @@ const withoutEffect: Readonly<Record<string, string>> = {
   CA_REPOSITORY_ARN: "packages come from the package index of the operator's installer",
 };
 
-/** Throws ContainerRefusal for an invalid value. */
+/** Reads the settings. Throws ContainerRefusal for an invalid value. */
 export function scriptSettings({ environment, isMultiModel }: KindStart): ScriptSettings {
   const read = (names: readonly string[], most: number) => integerVariable(environment, names, { least: 1, most });
   const workers = read(["SAGEMAKER_MODEL_SERVER_WORKERS", "SAGEMAKER_TS_MAX_WORKERS"], workersMax);
@@ -51,7 +51,7 @@ export function scriptSettings({ environment, isMultiModel }: KindStart): Script
   );
   const megabytes = read(["SAGEMAKER_MAX_PAYLOAD_IN_MB"], payloadMegabytesMax);
   return {
-    // One process per processor, as in the containers of scikit-learn; with many models one each.
+    // One process per processor, as in SageMaker's scikit-learn container; in multi-model mode one process per model.
     workerCount: (isMultiModel ? (ofModels ?? workers) : workers) ?? (isMultiModel ? 1 : availableParallelism()),
     batchSizeMax: read(["SAGEMAKER_TS_BATCH_SIZE"], batchSizeLimit) ?? 1,
     batchDelayUs: 1000 * (read(["SAGEMAKER_TS_MAX_BATCH_DELAY"], delayMsMax) ?? 100),

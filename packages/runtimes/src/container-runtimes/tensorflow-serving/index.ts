@@ -1,2 +1,2 @@
-/** SageMaker's TensorFlow Serving container: SavedModels behind its REST API. */
+/** SageMaker's TensorFlow Serving container: SavedModels with the REST API of TensorFlow Serving. */
 export { tensorflowServingContainer } from "./serving-container.ts";

@@ -10,10 +10,10 @@ import { servingSettings } from "./serving-settings.ts";
 /** The python-based backend that serves an archive's SavedModels like TensorFlow Serving, and its framework. */
 const backend = "tensorflow_serving";
 const framework = "tensorflow";
-/** Requests that are passed to a process together, independent of the number of rows that run together. */
+/** Maximum number of requests that are passed to a process together; the process itself combines their rows to batches. */
 const togetherMax = 256;
 
-/** SageMaker's TensorFlow Serving: an archive of SavedModels, with an optional script before and after them. */
+/** SageMaker's TensorFlow Serving container: an archive has SavedModels, and optionally a script for pre- and post-processing. */
 export const tensorflowServingContainer: ContainerKind = { open: openServingContainer };
 
 function openServingContainer(start: KindStart): OpenedContainer {
@@ -60,7 +60,7 @@ function openServingContainer(start: KindStart): OpenedContainer {
   };
 }
 
-/** Returns the packages of the script's requirements.txt; none when there is no script, or `code/lib` contains them. */
+/** Returns the packages in the script's requirements.txt; none if there is no script, or if `code/lib` has the packages already. */
 async function scriptPackages(directory: string): Promise<readonly string[]> {
   const code = join(directory, "code");
   if (!(await exists(join(code, "inference.py"))) || (await exists(join(code, "lib")))) return [];
@@ -71,7 +71,7 @@ async function exists(path: string): Promise<boolean> {
   return (await stat(path).catch(() => null)) !== null;
 }
 
-/** Encodes bodies as for scripts; errors of the engine have TensorFlow Serving's format. */
+/** Passes bodies unchanged, like `scriptCodec`; formats errors of the engine like TensorFlow Serving. */
 const servingCodec: PayloadCodec = {
   ...scriptCodec,
   failed(error: InferenceError): PayloadReply {

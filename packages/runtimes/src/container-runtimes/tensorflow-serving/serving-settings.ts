@@ -2,26 +2,26 @@ import { availableParallelism } from "node:os";
 import { ContainerRefusal, type KindStart } from "../container-kind.ts";
 import { integerVariable, notesOn } from "../integer-variable.ts";
 
-/** The settings in the variables of SageMaker's TensorFlow Serving container. */
+/** Settings from environment variables of SageMaker's TensorFlow Serving container. */
 export interface ServingSettings {
-  /** Processes for each archive; each has all of its models. */
+  /** Number of processes for each archive; each process loads all models of the archive. */
   readonly instanceCount: number;
-  /** Null: each request runs alone. */
+  /** Null if batching is disabled. */
   readonly batching: ServingBatching | null;
-  /** Threads of a process; 0: TensorFlow's default. */
+  /** Numbers of threads of a process, within an operator and between operators; 0: TensorFlow's default. */
   readonly intraThreads: number;
   readonly interThreads: number;
-  /** "": the archive's first model. */
+  /** Name of the model for requests that do not select one; "": the first model of the archive. */
   readonly defaultModel: string;
-  /** Time limit of a request, in milliseconds, after which its process is ended; null: the limit of its invocation. */
+  /** Time limit of a request, in milliseconds, after which its process is killed; null: the time limit of the invocation. */
   readonly callMsMax: number | null;
-  /** Value of `Context.timeout` for a script. */
+  /** Value of `Context.timeout` for a script, in seconds. */
   readonly waitSeconds: number;
   readonly notes: readonly string[];
 }
 
 export interface ServingBatching {
-  /** Maximum number of rows that run together. */
+  /** Maximum number of rows in a batch. */
   readonly rowsMax: number;
   readonly delayUs: number;
   /** Maximum number of waiting requests. */
@@ -34,7 +34,7 @@ const delayUsLimit = 60_000_000;
 const secondsLimit = 3600;
 const threadsLimit = 1024;
 const integerLimit = 999_999_999;
-/** Upper limit of a queue's length, regardless of its setting. */
+/** Upper limit of `queuedMax`, regardless of the settings. */
 const queuedLimit = 100_000;
 
 const noGpu = "models run on the CPU";
@@ -53,7 +53,7 @@ const withoutEffect: Readonly<Record<string, string>> = {
 
 const universalScript = ["SAGEMAKER_MULTI_MODEL_UNIVERSAL_BUCKET", "SAGEMAKER_MULTI_MODEL_UNIVERSAL_PREFIX"];
 
-/** Throws ContainerRefusal for an invalid value. */
+/** Reads the settings. Throws ContainerRefusal for an invalid value. */
 export function servingSettings({ environment }: KindStart): ServingSettings {
   const read = (name: string, least: number, most: number) => integerVariable(environment, [name], { least, most });
   const universal = universalScript.find((name) => (environment[name] ?? "") !== "");
@@ -62,7 +62,7 @@ export function servingSettings({ environment }: KindStart): ServingSettings {
       `ERROR: ${universal}: one script for all archives is not loaded from S3 here; put code/inference.py into each archive`,
     );
   const instances = read("SAGEMAKER_TFS_INSTANCE_COUNT", 1, instancesMax) ?? 1;
-  // Gunicorn's processes run the script, TensorFlow Serving's the models; here each process does both.
+  // In SageMaker's container, Gunicorn's processes run the script and TensorFlow Serving's run the models. Here each process does both.
   const scripts = read("SAGEMAKER_GUNICORN_WORKERS", 1, instancesMax) ?? 1;
   const proxySeconds = read("SAGEMAKER_NGINX_PROXY_READ_TIMEOUT_SECONDS", 1, secondsLimit);
   const scriptSeconds = read("SAGEMAKER_GUNICORN_TIMEOUT_SECONDS", 1, secondsLimit);
@@ -88,7 +88,7 @@ function batchingOf(enabled: string, read: ReadInteger, isTransform: boolean): S
   const rowsMax = read("SAGEMAKER_TFS_MAX_BATCH_SIZE", 1, rowsLimit) ?? 8;
   const delayUs = read("SAGEMAKER_TFS_BATCH_TIMEOUT_MICROS", 0, delayUsLimit) ?? 1000;
   const batches = read("SAGEMAKER_TFS_MAX_ENQUEUED_BATCHES", 1, integerLimit);
-  // A transform job limits its own requests.
+  // A transform job limits the number of its concurrent requests itself.
   const queuedBatches = batches ?? (isTransform ? queuedLimit : availableParallelism());
   return isEnabled === "false" ? null : { rowsMax, delayUs, queuedMax: Math.min(queuedBatches * rowsMax, queuedLimit) };
 }

@@ -2,8 +2,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { expFloat, logFloat } from "./c-library.ts";
 
-// Results of glibc's expf and logf; the first four, and the first three logarithms, are not the true values rounded to
-// float32.
+// Results of glibc's expf and logf. The first four exponentials and the first three logarithms differ from the true
+// values rounded to float32.
 const exponentials: readonly (readonly [number, number])[] = [
   [-4.381235122680664, 0.012509898282587528],
   [-16.669580459594727, 5.7609380377243724e-8],

@@ -1,13 +1,13 @@
 /**
- * expf and logf of the C library (glibc since 2.27, musl since 1.2), with which XGBoost computes predictions. Both are a hundredth to
- * some tenths of a unit in the last place away from the true value before rounding. Math.exp and Math.log, rounded, differ from them for
- * one of 1,500 and of 170 numbers.
+ * expf and logf of the C library (glibc since 2.27, musl since 1.2), with which XGBoost computes predictions. Before rounding, they differ
+ * from the true value by hundredths to tenths of a unit in the last place. Rounded results of Math.exp differ from expf for one number in
+ * 1,500, and those of Math.log from logf for one in 170; predictions would then differ from the library's.
  */
 const float = new Float32Array(1);
 const bits = new Int32Array(float.buffer);
 
 const powerCount = 32;
-/** 2^(i/32). */
+/** Values of 2^(i/32). */
 const powers = Float64Array.from({ length: powerCount }, (_, index) => 2 ** (index / powerCount));
 /** Coefficients of 2^(r/32) for r from -0.5 to 0.5. */
 const powerTerms = [0.05550361559341535, 0.2402284522445722, 0.6931471806916203].map(
@@ -17,7 +17,7 @@ const stepsPerUnit = Math.LOG2E * powerCount;
 
 /** Returns e^x for a float32, as a float32. */
 export function expFloat(x: number): number {
-  // Rounding is also correct when the result is 0, infinite or NaN.
+  // The rounded Math.exp is the same as expf if the result is 0, infinite or NaN.
   if (!(x > -103.9 && x < 88.7)) return Math.fround(Math.exp(x));
   const steps = stepsPerUnit * x;
   const whole = roundToEven(steps);
@@ -29,11 +29,11 @@ export function expFloat(x: number): number {
 }
 
 function roundToEven(value: number): number {
-  // The sum has no fractional digits.
+  // Doubles of this magnitude (1.5 * 2^52) have no fractional digits, so the addition rounds to an integer.
   return value + 6755399441055744 - 6755399441055744;
 }
 
-/** For each sixteenth of the numbers from 0.7 to 1.4: approximately the inverse of its middle, and the logarithm of that middle. */
+/** For each of sixteen intervals from 0.7 to 1.4: approximately the inverse of its middle, and in `logarithms` its logarithm. */
 const inverses = [
   1.398907162146528, 1.3403141896637998, 1.286432210124115, 1.2367150214269895, 1.1906977166711752, 1.1479821020556429,
   1.1082251448272158, 1.0711297413057381, 1.036437278977283, 1, 0.9492859795739057, 0.8951049428609004,

@@ -17,8 +17,8 @@ import { memoryPageBytes, memoryPagesMax } from "./wasm-code.ts";
 import { webAssembly, type WasmMemory } from "./web-assembly.ts";
 
 /**
- * A forest in shared memory: its nodes, weights and trees, and a workspace for each thread. Everything except the memory is plain data,
- * which can be sent to a thread.
+ * A forest in shared memory: nodes, weights, trees, and a workspace for each thread. The object can be sent to another thread: the memory
+ * is then shared, and all other fields are plain data.
  */
 export interface CompactForest {
   readonly memory: WasmMemory;
@@ -28,17 +28,17 @@ export interface CompactForest {
   readonly baseScores: readonly number[];
   readonly transform: Transform;
   /**
-   * Offsets of the first tree and of the end of the trees; for evaluating single rows, the end is rounded up to the next multiple of
-   * eight trees.
+   * Offset of the first tree, and of the end of the trees. Single rows are evaluated through eight trees at a time, up to `octetsEnd`,
+   * which is the end after rounding up to a multiple of eight trees.
    */
   readonly trees: number;
   readonly treesEnd: number;
   readonly octetsEnd: number;
-  /** For each column twice its feature, plus 1 if missing values are below everything. */
+  /** Offset of the list of columns: for each column, twice its feature, plus 1 if its missing values compare as less than all others. */
   readonly columnsAt: number;
   readonly columnCount: number;
   /**
-   * Offset of the first workspace, its size, the number of workspaces, and the number of groups of eight rows for which each has space.
+   * Offset of the first workspace, size and number of workspaces, and the number of groups of eight rows that fit into a workspace.
    */
   readonly workspacesAt: number;
   readonly workspaceBytes: number;
@@ -46,31 +46,31 @@ export interface CompactForest {
   readonly groupsMax: number;
   /** Cost of one row: steps through all trees, and the numbers that are read and written. */
   readonly rowSteps: number;
-  /** Null when not requested. */
+  /** Data for contributions; null if they are not requested. */
   readonly explained: Explained | null;
 }
 
 interface CompactOptions {
   readonly workspaceCount: number;
-  /** True to compute contributions, which needs covers. */
+  /** True to compute contributions of features, for which every node needs a cover. */
   readonly explains?: boolean;
 }
 
 /** Target size of a workspace, so that values and sums stay in a processor's second-level cache. */
 const workspaceBytesGoal = 96 * 1024;
 const groupsAtOnceMax = 32;
-/** Steps that one output number counts as: a transform may be an exponential. */
+/** Cost of one output number, in steps: its transform may be an exponential. */
 const numberSteps = 8;
-/** The sum of the addresses of eight nodes fits 32 bits. */
+/** Maximum size of all nodes: the sum of eight addresses must fit into 32 bits. */
 const nodeBytesMax = 2 ** 29;
 
-/** Lays out a forest for `workspaceCount` threads. Throws when its trees are invalid, or too many. */
+/** Writes a forest to new shared memory, for `workspaceCount` threads. Throws InferenceError for invalid or too many trees. */
 export function compactForest(forest: Forest, { workspaceCount, explains = false }: CompactOptions): CompactForest {
   const { trees, precision, featureCount, outputCount, baseScores, transform } = forest;
   const nodeCount = countNodes(forest);
   const weightCount = trees.reduce((sum, tree) => sum + (tree.target === "every" ? tree.leafWeights.length : 0), 0);
   const recordCount = pathCount * Math.max(1, Math.ceil(trees.length / pathCount));
-  // A root takes the space of a pair, so that no pair spans two cache lines.
+  // A root takes the space of two nodes, so that no pair of siblings spans two cache lines.
   const nodesEnd = (nodeCount + trees.length + 2) * nodeLayout.bytes;
   const linearAt = Math.ceil((nodesEnd + 4 * weightCount) / 8) * 8;
   const weightsEnd = linearAt + trees.reduce((sum, tree) => sum + linearBytes(tree), 0);
@@ -96,7 +96,7 @@ export function compactForest(forest: Forest, { workspaceCount, explains = false
     return one;
   });
   writeRecords(forest, placed, { integers, at: recordsAt, count: recordCount, empty: placeEmpty(space) });
-  // Trees with a single leaf use no feature, but a group must have a column.
+  // A group must have a column even if all trees are single leaves, which use no feature.
   if (columns.count === 0) columns.place(0, { missingBelow: false });
   const columnsAt = recordsEnd;
   const workspacesAt = Math.ceil((columnsAt + 4 * columns.count) / 64) * 64;
@@ -123,13 +123,13 @@ export function compactForest(forest: Forest, { workspaceCount, explains = false
   };
 }
 
-/** Returns the steps of one row through all trees. */
+/** Returns the number of steps that one row takes through all trees. */
 function stepsOf(trees: readonly Tree[], placed: readonly PlacedTree[]): number {
   const walked = placed.reduce((sum, { levels }) => sum + levels + 1, 0);
   return trees.reduce((sum, tree) => sum + linearSteps(tree), walked);
 }
 
-/** Checks that all trees are valid. */
+/** Returns the maximum number of nodes of all trees together. Throws InferenceError for invalid trees. */
 function countNodes(forest: Forest): number {
   let count = 0;
   for (const [index, tree] of forest.trees.entries()) {
@@ -149,14 +149,14 @@ function nodeSpace(memory: Omit<NodeSpace, "take">): NodeSpace {
   let end = 0;
   const take = (count: number): number => {
     const at = end;
-    // A root is not part of a pair.
+    // A root has no sibling, but takes the space of two nodes.
     end += Math.max(2, count) * nodeLayout.bytes;
     return at;
   };
   return { ...memory, take };
 }
 
-/** Writes a leaf that adds nothing, which pads the last eight trees. */
+/** Writes a leaf of weight 0, the root of the trees that pad the last group of eight, and returns its address. */
 function placeEmpty({ integers, take }: NodeSpace): number {
   const at = take(1);
   integers[(at + nodeLayout.key) >> 2] = keyMax;
@@ -192,7 +192,7 @@ function writeRecords(forest: Forest, placed: readonly PlacedTree[], { integers,
 function workspaceSize({ columnCount, outputCount }: { readonly columnCount: number; readonly outputCount: number }) {
   const groupBytes = columnCount * columnBytes + outputCount * outputBytes;
   const groupsMax = Math.min(groupsAtOnceMax, Math.max(1, Math.floor(workspaceBytesGoal / groupBytes)));
-  // A cache line belongs to one thread: workspaces begin and end at one.
+  // Workspaces begin and end at a cache line, because threads that write to the same cache line slow each other down.
   return { groupsMax, workspaceBytes: Math.ceil((groupsMax * groupBytes) / 64) * 64 };
 }
 

@@ -3,7 +3,7 @@ import { keyMax, keyOfThreshold } from "./float-keys.ts";
 import type { ValueColumns } from "./value-columns.ts";
 import { columnBytes, node as layout } from "./walk-module.ts";
 
-/** The address of a tree's root, and the number of levels to evaluate. */
+/** A tree in shared memory: the address of its root, and the number of levels to evaluate before checking for unfinished paths. */
 export interface PlacedTree {
   readonly root: number;
   readonly levels: number;
@@ -15,9 +15,9 @@ export interface PlacedTree {
 export interface NodeSpace {
   readonly integers: Int32Array;
   readonly floats: Float32Array;
-  /** Offset of the covers of nodes, one for each node; null when not requested. */
+  /** Offset of the covers of all nodes; null if they are not requested. */
   readonly coversAt: number | null;
-  /** Allocates `count` consecutive nodes after earlier ones; returns their address. */
+  /** Allocates `count` consecutive nodes, and returns the address of the first. Addresses ascend. */
   readonly take: (count: number) => number;
 }
 
@@ -25,16 +25,19 @@ interface Placing {
   readonly tree: Tree;
   readonly space: NodeSpace;
   readonly columns: ValueColumns;
-  /** Offset of the weights of leaves with several. */
+  /** Offset of the weights of leaves that have one weight for each output. */
   readonly weightsAt: number;
-  /** Addresses of leaves with terms, by node; null when leaves have weights. */
+  /** Addresses of the linear models of leaves, by node; null if leaves have only weights. */
   readonly linearPlaces: Int32Array | null;
-  /** Addresses of both children, by node: children of shared nodes are written once. */
+  /** Address of the two children, by node. A node that is written several times, because of `steps`, shares its children. */
   readonly children: Map<number, number>;
   readonly planned: Plans;
 }
 
-/** A node to be written at an address, or a search among its bounds, for its segments from `first` to `last`. */
+/**
+ * A node to be written to the address `at`. If `pieces` is not null, it is a step of the binary search among the bounds of `node`, which
+ * has narrowed the search to the segments from `first` to `last`.
+ */
 interface Planned {
   readonly at: number;
   readonly node: number;
@@ -46,7 +49,7 @@ interface BoundRange {
   readonly last: number;
 }
 
-/** The queue of unwritten nodes: a large tree has millions. */
+/** The queue of unwritten nodes, in a typed array because a large tree has millions of nodes. */
 class Plans {
   readonly #columns: Int32Array;
   #begin = 0;
@@ -69,7 +72,7 @@ class Plans {
   }
 }
 
-/** Returns the maximum number of a tree's nodes when it is written. Throws for an invalid tree. */
+/** Returns the maximum number of nodes that `placeTree` writes. Throws InferenceError for an invalid tree. */
 export function placedNodeCount(tree: Tree, forest: Forest, about: string): number {
   return nodesInOrder(tree, forest, about).length + searchedNodeCount(tree);
 }
@@ -80,7 +83,7 @@ function searchedNodeCount({ steps }: Tree): number {
   return count;
 }
 
-/** Writes a tree level by level, so that the nodes that most rows reach are close together. */
+/** Writes a tree level by level: the upper levels, which most rows read, are then close together in memory. */
 export function placeTree(
   tree: Tree,
   { forest, ...where }: Pick<Placing, "space" | "columns" | "weightsAt" | "linearPlaces"> & { readonly forest: Forest },
@@ -94,7 +97,7 @@ export function placeTree(
   return { root, ...levelsOf(tree, order) };
 }
 
-/** A tree of at most this many levels is evaluated to its end without checking whether all paths have reached leaves. */
+/** A tree of at most this many levels is evaluated for all its levels, without checking whether all paths have reached leaves. */
 const blindLevelsMax = 8;
 
 function levelsOf(tree: Tree, order: Int32Array): Omit<PlacedTree, "root"> {
@@ -114,7 +117,7 @@ function levelsOf(tree: Tree, order: Int32Array): Omit<PlacedTree, "root"> {
     depths[tree.left[node] as number] = below;
     depths[tree.right[node] as number] = below;
   }
-  // Only when children follow their parents can the evaluation detect that a path continues; copied nodes follow their children.
+  // The evaluation detects unfinished paths by ascending addresses. Trees with `steps` have children at lower addresses than parents.
   const goesOn = deepest > blindLevelsMax && tree.steps.size === 0;
   return { levels: goesOn ? Math.floor(leafDepths / leafCount) : deepest, hasMoreLevels: goesOn };
 }
@@ -148,7 +151,7 @@ function splitOf(tree: Tree, { node, pieces }: Planned): Split {
   const missingLeft = tree.missingLeft[node] === 1;
   if (bounds === undefined || bounds.length === 0) {
     return {
-      // An empty set has nothing on its left.
+      // Without bounds, no value goes left, because none is less than -Infinity.
       threshold: bounds === undefined ? (tree.thresholds[node] as number) : -Infinity,
       missingTrue: missingLeft,
       whenTrue: { node: tree.left[node] as number, pieces: null },
@@ -159,14 +162,14 @@ function splitOf(tree: Tree, { node, pieces }: Planned): Split {
   const middle = (first + last) >> 1;
   return {
     threshold: bounds[middle] as number,
-    // A missing value goes to the first segment of its side.
+    // Missing values go to segment 1 if they go left, else to segment 0.
     missingTrue: (missingLeft ? 1 : 0) <= middle,
     whenTrue: rangeOf(tree, node, { first, last: middle }),
     whenFalse: rangeOf(tree, node, { first: middle + 1, last }),
   };
 }
 
-/** Returns the branch of a single segment: odd segments are on the left. */
+/** Returns the next search step among several segments, or the child of a single segment: odd segments go left. */
 function rangeOf(tree: Tree, node: number, pieces: BoundRange): Omit<Planned, "at"> {
   if (pieces.first < pieces.last) return { node, pieces };
   return { node: (pieces.first % 2 === 1 ? tree.left[node] : tree.right[node]) as number, pieces: null };
@@ -183,7 +186,7 @@ function placeSplit(
   space.integers[(at + layout.children) >> 2] = pair;
 }
 
-/** Evaluation stays at a leaf: its first child is the leaf itself, and every value is below its key. */
+/** Writes a leaf. A path stays at a leaf: its first child is the leaf itself, and every value is less than its key. */
 function placeLeaf({ at, node }: Planned, { tree, space, weightsAt, linearPlaces }: Placing): void {
   space.integers[(at + layout.key) >> 2] = keyMax;
   space.integers[(at + layout.column) >> 2] = 0;

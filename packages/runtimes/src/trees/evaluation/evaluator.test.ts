@@ -60,7 +60,7 @@ function plantTerms({ left }: Tree, next: (below: number) => number): LinearLeav
   return { constants, begins, features: Int32Array.from(features), coefficients };
 }
 
-/** Returns a row's leaf by the definition in forest.ts, node by node. */
+/** Returns the leaf of a row by following the definition in forest.ts, node by node. */
 function leafOf(tree: Tree, row: readonly number[]): number {
   let node = 0;
   while (tree.left[node] !== -1) {
@@ -74,7 +74,7 @@ function leafOf(tree: Tree, row: readonly number[]): number {
   return node;
 }
 
-/** Returns the numbers that a leaf adds in order; their sizes differ so much that the order matters. */
+/** Returns the numbers that a leaf adds, in order: their magnitudes differ so much that another order changes the sum. */
 function termsOf({ linear, leafWeights, right }: Tree, leaf: number, row: readonly number[]): readonly number[] {
   if (linear === null) return [leafWeights[right[leaf] as number] as number];
   const { constants, begins, features, coefficients } = linear;
@@ -85,7 +85,7 @@ function termsOf({ linear, leafWeights, right }: Tree, leaf: number, row: readon
   return isMissing ? [leafWeights[right[leaf] as number] as number] : terms;
 }
 
-/** Replaces weights by ones whose sums are rounded, so that their order matters. */
+/** Divides weights by three, so that sums are rounded and depend on the order of additions. */
 function withThirds(tree: Tree): Tree {
   return { ...tree, linear: null, leafWeights: tree.leafWeights.map((weight) => Math.fround(weight / 3)) };
 }

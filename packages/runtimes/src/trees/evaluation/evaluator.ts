@@ -14,7 +14,7 @@ import {
   type WalkModuleFunctions,
 } from "./walk-module.ts";
 
-/** A model in the form that threads evaluate. */
+/** A model in the form in which threads evaluate it. */
 export interface TreeModel {
   readonly forest: CompactForest;
   readonly outputForm: OutputForm;
@@ -25,16 +25,16 @@ export interface RowRange {
   /** Features of each row, as the bits of float32. */
   readonly rows: Int32Array;
   readonly rowCount: number;
-  /** Null when not requested; the same applies to `contributions`. */
+  /** Destination of the predictions; null if they are not requested. */
   readonly predictions: Float32Array | null;
-  /** For each output of a row one number for each feature, and the remainder. */
+  /** Destination of the contributions; null if not requested. Each output of a row has a number for each feature, and the bias. */
   readonly contributions: Float32Array | null;
 }
 
-/** Up to this number, rows are evaluated one by one, through eight trees at a time. */
+/** Maximum number of rows that are evaluated one at a time, through eight trees in parallel. */
 const singleRowsMax = 2;
 
-/** Compiles the module; all models of a thread share the machine code. */
+/** Compiles the WebAssembly module, which all models and threads share. */
 export function compileTraversal(): WasmModule {
   return new webAssembly.Module(encodeWalk());
 }
@@ -107,7 +107,7 @@ export class Evaluator {
     }
   }
 
-  /** Starts from 0, to which the base scores are added at the end, or, as XGBoost does, from the base scores. */
+  /** Initializes sums: with 0 in float64, where base scores are added at the end; with the base scores in float32, as in XGBoost. */
   #beginSums(groupCount: number): void {
     const { precision, baseScores, outputCount } = this.#forest;
     if (precision === "float64") this.#sums.fill(0, 0, (groupCount * this.#sumBytes) / 8);
@@ -129,7 +129,7 @@ export class Evaluator {
     }
   }
 
-  /** Writes values as keys, eight rows of a column at a time. */
+  /** Converts the features of rows to keys in the workspace, column by column for each group of eight rows. */
   #arrangeColumns(rows: Int32Array, first: number, rowCount: number): void {
     const { featureCount, columnCount } = this.#forest;
     const values = this.#values;

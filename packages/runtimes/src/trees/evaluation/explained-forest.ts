@@ -1,22 +1,22 @@
 import { InferenceError } from "@galatea/base";
 import { type Forest, nodesInOrder, type Tree } from "../forest.ts";
 
-/** The data for contributions besides the trees. */
+/** The data for contributions, in addition to the trees. */
 export interface Explained {
-  /** Cover of each node: the amount of the training data that reached it. */
+  /** Offset of the covers of nodes: the amount of the training data that reached each node. */
   readonly coversAt: number;
-  /** The trees' average plus the base score, for each output. */
+  /** For each output, the average result of the trees over the training data, plus the base score. */
   readonly expected: readonly number[];
   /** Number of levels of the deepest tree. */
   readonly depthMax: number;
-  /** Number of steps of one row's contributions. */
+  /** Cost of the contributions of one row, in steps. */
   readonly rowSteps: number;
 }
 
-/** Some seconds for each row: a row cannot be aborted. */
+/** Maximum cost of a row, which takes some seconds: the evaluation of a row cannot be aborted. */
 const rowStepsMax = 2 ** 30;
 
-/** Returns the data for a forest's contributions. Throws when they cannot be computed. */
+/** Returns the data for a forest's contributions. Throws InferenceError if contributions are not possible for this forest. */
 export function explainedOf(forest: Forest, coversAt: number): Explained {
   const expected = [...forest.baseScores];
   let depthMax = 0;
@@ -47,7 +47,7 @@ export function explainedOf(forest: Forest, coversAt: number): Explained {
   return { coversAt, expected, depthMax, rowSteps };
 }
 
-/** Adds the average of a tree over its training data. */
+/** Adds the average result of a tree over the training data to `expected`. */
 function addExpected(
   tree: Tree,
   { order, expected }: { readonly order: Int32Array; readonly expected: number[] },

@@ -9,8 +9,8 @@ const walk = compileTraversal();
 const featureCount = 4;
 
 /**
- * Generates a random tree whose nodes' covers are the sums of their children's; `next` returns a number below its
- * argument.
+ * Generates a random tree in which the cover of a node is the sum of its children's covers; `next` returns a number
+ * below its argument.
  */
 function plant(next: (below: number) => number, outputCount: number): Tree {
   const splitCount = next(10);
@@ -43,7 +43,7 @@ function plant(next: (below: number) => number, outputCount: number): Tree {
   return { ...tree, covers };
 }
 
-/** Returns a tree's average result when only the features in `known` have the row's values. */
+/** Returns the average result of a tree if only the features in the bit set `known` have the values of the row. */
 function average(tree: Tree, row: readonly number[], known: number, output: number, node = 0): number {
   const [left, right] = [tree.left[node] as number, tree.right[node] as number];
   if (left === -1) {
@@ -64,7 +64,7 @@ function average(tree: Tree, row: readonly number[], known: number, output: numb
 const bitsOf = (set: number) => set.toString(2).replaceAll("0", "").length;
 const factorial = (count: number): number => (count <= 1 ? 1 : count * factorial(count - 1));
 
-/** Computes Shapley values by their definition, over all sets of features. */
+/** Computes Shapley values by definition, as a sum over all sets of features. */
 function shapley({ trees, baseScores }: Forest, row: readonly number[], output: number): readonly number[] {
   const value = (known: number) => trees.reduce((sum, tree) => sum + average(tree, row, known, output), 0);
   const shares = Array.from({ length: featureCount }, (_, feature) => {

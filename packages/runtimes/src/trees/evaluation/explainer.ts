@@ -3,17 +3,17 @@ import type { Explained } from "./explained-forest.ts";
 import { pathCount, node as nodeLayout, tree as treeLayout } from "./walk-module.ts";
 
 /**
- * Computes Shapley values of the features of one row, like XGBoost's `pred_contribs` and LightGBM's `pred_contrib`: the contribution of
- * each feature to each output before its transform, and the remainder. The algorithm is the second of Lundberg, Erion and Lee,
- * "Consistent Individualized Feature Attribution for Tree Ensembles". It follows all paths through a tree and tracks, for each feature of
- * the path, the share of rows that would take the path without knowing it, and the weights of the sets of known features, by size.
+ * Computes Shapley values of a row, like XGBoost's `pred_contribs` and LightGBM's `pred_contrib`: the contribution of each feature to each
+ * output before the transform, and the bias (the expected output). The algorithm is the second of Lundberg, Erion and Lee, "Consistent
+ * Individualized Feature Attribution for Tree Ensembles". It follows all paths through a tree. For each feature of a path it tracks the
+ * share of training rows that take the path if the feature is unknown, and the weights of the sets of known features, by size.
  */
 export class Explainer {
   readonly #forest: CompactForest;
   readonly #explained: Explained;
   readonly #integers: Int32Array;
   readonly #floats: Float32Array;
-  /** A path for each level, one after another: it has a step for each level above, and one more. */
+  /** The paths of all levels in one array: the path of level n has n + 1 steps, one for each node from the root. */
   readonly #features: Int32Array;
   readonly #zeros: Float64Array;
   readonly #ones: Float64Array;
@@ -37,8 +37,8 @@ export class Explainer {
   }
 
   /**
-   * Explains a row. `valuesAt` is the address of its first column in its group; overwrites `contributions`, which has as many elements as
-   * there are columns (contributionColumns).
+   * Computes the contributions for a row. `valuesAt` is the address of the value of the row in the first column of its group. Overwrites
+   * `contributions`, whose length must be `contributionColumns(forest)`.
    */
   explain(valuesAt: number, contributions: Float64Array): void {
     const { trees, treesEnd, featureCount, outputCount } = this.#forest;
@@ -62,7 +62,7 @@ export class Explainer {
     return this.#floats[(this.#explained.coversAt + (node / nodeLayout.bytes) * 4) >> 2] as number;
   }
 
-  /** Extends the path of the level above by this node as its last step. */
+  /** Copies the path of the level above, appends this step, and follows both children; at a leaf, adds the contributions. */
   #follow(node: number, { level, length, ...step }: Step & { readonly level: number; readonly length: number }): void {
     const way = wayAt(level);
     if (level > 0) this.#copyPath(wayAt(level - 1), way, length);
@@ -108,7 +108,7 @@ export class Explainer {
     }
   }
 
-  /** Removes a step from the path, as if its feature had not been used. */
+  /** Removes a step from the path, because a feature that a node uses again must occur only once. */
   #unwind(way: number, length: number, taken: number): void {
     const weights = this.#weights;
     const [zero, one] = [this.#zeros[way + taken] as number, this.#ones[way + taken] as number];
@@ -127,7 +127,7 @@ export class Explainer {
       column.copyWithin(way + taken, way + taken + 1, way + length + 1);
   }
 
-  /** Returns the sum of the weights of a path without one of its steps. */
+  /** Returns the sum of the weights that the path would have without one of its steps. */
   #unwoundSum(way: number, length: number, taken: number): number {
     const [zero, one] = [this.#zeros[way + taken] as number, this.#ones[way + taken] as number];
     let next = this.#weights[way + length] as number;
@@ -167,7 +167,7 @@ function wayAt(level: number): number {
   return (level * (level + 1)) / 2;
 }
 
-/** One step of a path: its feature, and the share of rows that take it without and with knowing the feature. */
+/** A step of a path: its feature, and the share of rows that take the step if the feature is unknown (`zero`) or known (`one`). */
 interface Step {
   readonly feature: number;
   readonly zero: number;

@@ -3,7 +3,7 @@ import type { Precision, Transform } from "../forest.ts";
 import type { OutputForm } from "./output-form.ts";
 import { expFloat } from "./c-library.ts";
 
-/** Computes a row's result from its sums, in place; comparisons are in float32, as in the libraries. */
+/** Writes the result of a row to `predictions` at `offset`, and overwrites its sums. Comparisons are in float32, as in the libraries. */
 export type FinishRow = (scores: Float64Array, predictions: Float32Array, offset: number) => void;
 
 export function finishRow(transform: Transform, outputForm: OutputForm, precision: Precision): FinishRow {
@@ -19,12 +19,12 @@ const each = (change: (score: number) => number) => (scores: Float64Array) => {
   for (let output = 0; output < scores.length; output += 1) scores[output] = change(scores[output] as number);
 };
 
-/** XGBoost's limit, below which e^x is a float32. */
+/** XGBoost's limit of the argument, so that e^x does not overflow a float32. */
 const sigmoidMax = Math.fround(88.7);
 
 /**
- * Returns XGBoost's float32 version of a transform. Null for those that are the same in either precision, and those that XGBoost does not
- * have.
+ * Returns XGBoost's float32 implementation of a transform. Returns null if both precisions give the same result, or XGBoost does not have
+ * the transform.
  */
 function floatTransformOf(transform: Transform): ((scores: Float64Array) => void) | null {
   switch (transform.kind) {
@@ -39,7 +39,7 @@ function floatTransformOf(transform: Transform): ((scores: Float64Array) => void
   }
 }
 
-/** Shares are float32, and so is their divisor, which is summed as a double. */
+/** Computes softmax like XGBoost: the divisor is summed in float64 and then rounded to float32. */
 function floatSoftmax(scores: Float64Array): void {
   let highest = -Infinity;
   for (let output = 0; output < scores.length; output += 1) highest = Math.max(highest, scores[output] as number);

@@ -10,19 +10,19 @@ interface LinearSpace {
   readonly at: number;
 }
 
-/** Returns the bytes of a tree's leaves with terms; 0 when leaves have only weights. */
+/** Returns the size of the linear models of a tree's leaves, in bytes; 0 if leaves have only weights. */
 export function linearBytes({ linear, left }: Tree): number {
   if (linear === null) return 0;
   return leafNodes(left).length * linearLeaf.bytes + linear.features.length * linearTerm.bytes;
 }
 
-/** Returns the number of steps of the leaf with the most terms. */
+/** Returns the maximum cost of a leaf's linear model, in steps. */
 export function linearSteps({ linear, left }: Tree): number {
   if (linear === null) return 0;
   return leafNodes(left).reduce((most, node) => Math.max(most, 2 * termCount(linear, node)), 0);
 }
 
-/** Throws when terms use missing features. */
+/** Throws InferenceError if a term uses a feature that the model does not have. */
 export function checkLinear({ linear }: Tree, { featureCount }: Forest, about: string): void {
   for (const feature of linear?.features ?? []) {
     if (feature >= 0 && feature < featureCount) continue;
@@ -30,7 +30,7 @@ export function checkLinear({ linear }: Tree, { featureCount }: Forest, about: s
   }
 }
 
-/** Writes the leaves, and returns their addresses by node. */
+/** Writes the linear models of leaves, and returns their addresses by node; null if leaves have only weights. */
 export function placeLinear(tree: Tree, { integers, doubles, columns, at }: LinearSpace): Int32Array | null {
   const { linear, left, right, leafWeights } = tree;
   if (linear === null) return null;

@@ -3,31 +3,31 @@ import { infinityBits } from "./float-keys.ts";
 import { type Code, encodeModule, wasm } from "./wasm-code.ts";
 
 /**
- * The evaluation of trees as WebAssembly. Eight paths are followed in parallel, because each step of one waits for memory: eight rows
- * through one tree, or, for few rows, one row through eight trees. There is no branch on a comparison, which no processor could predict,
- * so a path that has reached its leaf stays there until all eight have. bench/rows/trees.ts: XGBoost's 500 trees go from 0.45 of the
- * library's own rate at 10,000 rows (ONNX Runtime, one row at a time) to above it.
+ * Evaluates trees in WebAssembly. Each step of a path waits for memory, so the code follows eight paths in parallel: eight rows through one
+ * tree, or, for few rows, one row through eight trees. Steps do not branch on comparisons, which processors cannot predict; a path that
+ * has reached its leaf stays there until all eight have. For 500 trees and 10,000 rows (bench/rows/trees.ts), this exceeds the rate of
+ * XGBoost's library; ONNX Runtime, which evaluates one row at a time, reaches 0.45 of it.
  */
 export const pathCount = 8;
 
 /**
- * A node has 16 bytes: the key that a value is compared with, the offset of values in a group of columns, the address of the two
- * consecutive children, the leaf's weight.
+ * Field offsets of a node, which has 16 bytes: the key with which a value is compared, the offset of the column in a group, the address of
+ * the two consecutive children, and the weight of a leaf.
  */
 export const node = { bytes: 16, key: 0, column: 4, children: 8, weight: 12 } as const;
 
 /**
- * A tree has 32 bytes. Its evaluation takes `levels` steps, and, if `goesOn` is not 0, more until all paths are at leaves. Fields with
- * the prefix `octet` apply to the eight trees from here on.
+ * Field offsets of a tree, which has 32 bytes. Its evaluation takes `levels` steps; if `goesOn` is not 0, more steps follow until all paths
+ * have reached leaves. Fields with the prefix `octet` apply to the eight trees from this one on.
  */
 export const tree = {
   bytes: 32,
   root: 0,
-  /** Offset of its output's sums in a group's. */
+  /** Offset of the sums of the tree's output in the sums of a group. */
   sums: 4,
   /**
-   * 0: leaves have their weight. More: leaves have the address of this many weights, one for each output. `linearLeaves`: they have the
-   * address of a sum of terms.
+   * The content of a leaf's field `weight`. 0: its weight. A positive count: the address of this many weights, one for each output.
+   * `linearLeaves`: the address of a linear model.
    */
   weightCount: 8,
   levels: 12,
@@ -37,28 +37,28 @@ export const tree = {
 } as const;
 
 export const linearLeaves = -1;
-/** A leaf of terms: 24 bytes, and 16 for each term after them. */
+/** Field offsets of the linear model of a leaf: 24 bytes, followed by 16 bytes for each term. */
 export const linearLeaf = {
   bytes: 24,
-  /** Value for rows in which one of its features is missing. */
+  /** Value for rows in which a feature of the linear model is missing. */
   weight: 0,
   constant: 8,
   termCount: 16,
 } as const;
-/** A coefficient, and the offset of values in a group of columns. */
+/** Field offsets of a term: a coefficient, and the offset of its column in a group. */
 export const linearTerm = { bytes: 16, coefficient: 0, column: 8 } as const;
 
-/** Size of a column in a group of columns: [column][row]. */
+/** Size of a column in a group of eight rows, whose layout is [column][row]. */
 export const columnBytes = 4 * pathCount;
-/** Size of an output in a group of sums: [output][row], doubles. */
+/** Size of an output in the sums of a group, which are doubles in the layout [output][row]. */
 export const outputBytes = 8 * pathCount;
 
-/** An evaluation for each precision of sums. Float32 sums are doubles in memory, too, and are rounded with each addition. */
+/** The functions of the module, by precision of sums. Float32 sums are stored as doubles too, and rounded after each addition. */
 export type WalkModuleFunctions = Readonly<Record<`walkRows_${Precision}`, WalkFunctions["walkRows"]>> &
   Readonly<Record<`walkTrees_${Precision}`, WalkFunctions["walkTrees"]>>;
 
 export interface WalkFunctions {
-  /** Adds the values of `trees` for the rows of groups, from `columns` to `columnsEnd`, to `sums`. */
+  /** Adds the values of all trees to `sums`, for the groups of rows from `columns` to `columnsEnd`. */
   readonly walkRows: (
     trees: number,
     treesEnd: number,
@@ -68,13 +68,13 @@ export interface WalkFunctions {
     sums: number,
     sumBytes: number,
   ) => void;
-  /** Adds the values of `trees`, eight at a time, for one row, which begins at `column` in its group, and at `sums` in its group's. */
+  /** Adds the values of all trees, eight at a time, for one row. `column` and `sums` are the addresses of its first value and sum. */
   readonly walkTrees: (trees: number, treesEnd: number, column: number, sums: number) => void;
 }
 
 /** Returns the module's bytes. */
 export function encodeWalk(): Uint8Array<ArrayBuffer> {
-  // The first three are called by their index.
+  // `wasm.call` refers to the first three functions by index, so their order matters.
   return encodeModule([
     addVector("float64"),
     addVector("float32"),
@@ -90,13 +90,13 @@ const { get, set, tee, constant, add, loadInteger, loadFloat, loadDouble, storeD
   wasm;
 const paths = Array.from({ length: pathCount }, (_, path) => path);
 
-/** The sum of two float32 numbers as a double: their sum as doubles, rounded once, equals their float32 sum. */
+/** Adds two numbers. The sum of two float32 numbers in float64, rounded once, equals their float32 sum. */
 const sumOf: Readonly<Record<Precision, (left: Code, right: Code) => Code>> = {
   float64: addDouble,
   float32: (left, right) => promote(demote(addDouble(left, right))),
 };
 
-/** Adds `count` weights to the sums of as many outputs. */
+/** Returns a function that adds `count` weights to the sums of as many outputs. */
 function addVector(precision: Precision) {
   const [weights, sums, count] = [0, 1, 2];
   const body = wasm.doWhile(
@@ -110,7 +110,7 @@ function addVector(precision: Precision) {
   return { name: `addVector_${precision}`, parameterCount: 3, localCount: 0, body };
 }
 
-/** Adds a leaf's terms for the row whose values begin at `column`. */
+/** Function that adds the result of a leaf's linear model for the row whose values begin at `column`. */
 const addLinear = (() => {
   const [leaf, sum, column, left, term, missing, key] = [0, 1, 2, 3, 4, 5, 6];
   const toTerms = (body: Code) => [
@@ -143,7 +143,7 @@ const addLinear = (() => {
 })();
 
 interface Walk {
-  /** The local of the first path; those of the others follow. */
+  /** Index of the local variable with the node of the first path; the other paths follow. */
   readonly nodes: number;
   readonly group: number;
   readonly groupOffset: (path: number) => number;
@@ -153,7 +153,7 @@ interface Walk {
   readonly goesOn: Code;
 }
 
-/** Moves all paths to their leaves. */
+/** Returns code that moves all paths to their leaves. */
 function walk({ nodes, group, groupOffset, levels, levelCount, mark, goesOn }: Walk): Code {
   const step = paths.flatMap((path) => {
     const at = get(nodes + path);
@@ -161,8 +161,8 @@ function walk({ nodes, group, groupOffset, levels, levelCount, mark, goesOn }: W
     const isSecond = wasm.greaterOrEqual(value, loadInteger(at, node.key));
     return set(nodes + path, add(loadInteger(at, node.children), wasm.shiftLeft(isSecond, constant(4))));
   });
-  // Children have higher addresses than their parents: the sum of the addresses grows as long as any path continues. It fits 32 bits
-  // (nodeBytesMax).
+  // Children have higher addresses than their parents, so the sum of the addresses grows until all paths are at leaves. `nodeBytesMax`
+  // ensures that the sum fits into 32 bits.
   const sumOfNodes = paths.map((path) => get(nodes + path)).reduce((left, right) => add(left, right));
   return [
     ...wasm.when(tee(levels, levelCount), wasm.doWhile(step, tee(levels, wasm.subtract(get(levels), constant(1))))),
@@ -183,7 +183,7 @@ interface Leaf {
   readonly column: Code;
 }
 
-/** Adds a leaf's value: one weight, several weights, or terms. */
+/** Returns code that adds a leaf's value: one weight, several weights, or the result of a linear model. */
 function addLeaf({ precision, at, sums, sumOffset, weightCount, column }: Leaf): Code {
   const weight = promote(loadFloat(at, node.weight));
   const one = storeDouble(sums, sumOf[precision](loadDouble(sums, sumOffset), weight), sumOffset);

@@ -1,14 +1,14 @@
 /**
- * WebAssembly's binary format (core specification 2.0, chapter 5), as far as the evaluation of trees needs it: functions over 32-bit
- * integers and one imported shared memory. Code is a list of bytes; an instruction is a function that puts its operands' code before its
- * own.
+ * Encoder for the part of WebAssembly's binary format (core specification 2.0, chapter 5) that evaluation of trees needs: functions with
+ * 32-bit integer parameters, and one imported shared memory. Code is a list of bytes. Each instruction is a function that returns the code
+ * of its operands followed by its opcode.
  */
 export type Code = readonly number[];
 
 export interface WasmFunction {
-  /** Name under which it is exported. */
+  /** Name under which the module exports the function. */
   readonly name: string;
-  /** All are i32, and nothing is returned. */
+  /** Number of parameters, which are all i32. The function has no result. */
   readonly parameterCount: number;
   /** Additional i32 locals, initially 0. */
   readonly localCount: number;
@@ -19,7 +19,7 @@ const header = [0x00, 0x61, 0x73, 0x6d, 0x01, 0x00, 0x00, 0x00];
 const i32 = 0x7f;
 const nothing = 0x40;
 
-/** Encodes a module whose functions call one another by index. Its memory is imported as `trees.memory`. */
+/** Encodes a module, whose functions call one another by index. The module imports its memory as `trees.memory`. */
 export function encodeModule(functions: readonly WasmFunction[]): Uint8Array<ArrayBuffer> {
   const types = functions.map(({ parameterCount }) => [
     0x60,
@@ -56,7 +56,7 @@ function text(value: string): Code {
   return [...unsigned(value.length), ...Buffer.from(value, "latin1")];
 }
 
-/** LEB128. */
+/** Encodes an unsigned integer as LEB128. */
 function unsigned(value: number): Code {
   const bytes: number[] = [];
   let rest = value;
@@ -64,7 +64,7 @@ function unsigned(value: number): Code {
   return [...bytes, rest];
 }
 
-/** LEB128 of a number whose sign fits. */
+/** Encodes a 32-bit signed integer as LEB128. */
 function signed(value: number): Code {
   const bytes: number[] = [];
   let rest = value;
@@ -82,7 +82,7 @@ const load =
 export const wasm = {
   get: (local: number): Code => [0x20, ...unsigned(local)],
   set: (local: number, value: Code): Code => [...value, 0x21, ...unsigned(local)],
-  /** Sets and returns the value. */
+  /** Sets a local and returns its value. */
   tee: (local: number, value: Code): Code => [...value, 0x22, ...unsigned(local)],
   constant: (value: number): Code => [0x41, ...signed(value)],
   add: binary(0x6a),
@@ -107,7 +107,7 @@ export const wasm = {
   /** Reinterprets bits as a float32. */
   floatOfBits: (bits: Code): Code => [...bits, 0xbe],
   select: (condition: Code, then: Code, otherwise: Code): Code => [...then, ...otherwise, ...condition, 0x1b],
-  /** Runs its body, and again while the condition at its end is not 0. */
+  /** Runs the body, and repeats it while the condition, which is evaluated after it, is not 0. */
   doWhile: (body: Code, condition: Code): Code => [0x03, nothing, ...body, ...condition, 0x0d, 0x00, 0x0b],
   when: (condition: Code, then: Code, otherwise: Code = []): Code => [
     ...condition,

@@ -1,11 +1,11 @@
-/** Types of WebAssembly, which TypeScript has only for browsers. */
+/** Types of WebAssembly, which TypeScript declares only in its library for browsers. */
 export interface WasmMemory {
-  /** Shared; has the length that the memory had when it was accessed. */
+  /** A view of the shared memory. It does not grow with the memory, so read `buffer` again after `grow`. */
   readonly buffer: SharedArrayBuffer;
   grow(pageCount: number): number;
 }
 
-/** Compiled code; threads that receive it share it. */
+/** Compiled code, which threads share when it is sent to them. */
 export interface WasmModule {
   readonly [Symbol.toStringTag]: "WebAssembly.Module";
 }

@@ -1,6 +1,6 @@
 import { invalidForest } from "../forest.ts";
 
-/** Reads a binary file sequentially. Allocates nothing for bytes that the file does not contain. */
+/** Reads a binary file sequentially. Checks declared lengths before it allocates memory. */
 export class ByteReader {
   readonly bytes: Uint8Array;
   readonly #view: DataView;
@@ -60,7 +60,7 @@ export class ByteReader {
     return this.#view.getUint32(this.take(4), this.#littleEndian);
   }
 
-  /** Integers that a double cannot represent are never a valid count or offset. */
+  /** Reads an integer as a double. Integers over 2^53 lose precision, but are never a valid count or offset. */
   int64(): number {
     return Number(this.#view.getBigInt64(this.take(8), this.#littleEndian));
   }

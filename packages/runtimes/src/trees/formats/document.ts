@@ -2,8 +2,8 @@ import { InferenceError } from "@galatea/base";
 import { invalidForest } from "../forest.ts";
 
 /**
- * A document of XGBoost, from JSON or UBJSON: lists of numbers (and of booleans, as 0 and 1) are one array of doubles; an empty list is
- * one, too.
+ * A value in an XGBoost document, in JSON or UBJSON. A list of numbers, or of booleans as 0 and 1, is a Float64Array; an empty list is one
+ * too.
  */
 export type Value =
   | null
@@ -16,18 +16,18 @@ export type Value =
   | TakenList;
 
 /**
- * The list whose elements are passed on one by one while the document is read: all of them together would take many times the file's
- * length.
+ * The list whose elements are passed to a function one by one while the document is read. All elements in memory together would take many
+ * times the length of the file.
  */
 export interface TakenElements {
-  /** Name of the member with that list, anywhere in the document. */
+  /** Name of the member that has the list, anywhere in the document. */
   readonly list: string;
-  /** Unneeded members of an element: they are present, and null. */
+  /** Names of members of an element that are not needed: their values are skipped and replaced by null. */
   readonly passedOver: ReadonlySet<string>;
   readonly take: (element: Value, index: number) => unknown;
 }
 
-/** The results of the elements of such a list. */
+/** The results of `take` for the elements of the list. */
 export class TakenList {
   readonly items: readonly unknown[];
 
@@ -36,13 +36,13 @@ export class TakenList {
   }
 }
 
-/** Values other than numbers in a list take a hundred times their bytes in the file. */
+/** Maximum number of values outside of lists of numbers: each may take a hundred times its bytes in the file. */
 const valuesMax = 8_000_000;
 
-/** Limit of numbers, which take eight bytes each, whatever they take in the file. */
+/** Maximum number of numbers in lists: each takes eight bytes in memory, but may take fewer in the file. */
 const numbersMax = 2 ** 27;
 
-/** Counts the values of a document. */
+/** Counts the values of a document, and throws InferenceError at the limits. */
 export class ValueCount {
   #count = 0;
   #numberCount = 0;
@@ -77,7 +77,7 @@ export class NumberList {
     this.#values[this.#count++] = value;
   }
 
-  /** Returns the numbers and empties the list, which can be used again. */
+  /** Returns the numbers and clears the list for reuse. */
   end(): Float64Array {
     const values = this.#values.slice(0, this.#count);
     this.#count = 0;
@@ -85,7 +85,7 @@ export class NumberList {
   }
 }
 
-/** The members of an object of the document, read by name and kind; errors name the position. */
+/** The members of an object of the document, read by name and type. Errors name the path of the member. */
 export class Members {
   readonly path: string;
   readonly #members: ReadonlyMap<string, Value>;
@@ -108,7 +108,7 @@ export class Members {
     return new Members(this.#members.get(name), this.#at(name));
   }
 
-  /** Returns the results of the elements of this list. */
+  /** Returns the results of `take` for the elements of this list. */
   taken(name: string): readonly unknown[] {
     const value = this.#members.get(name);
     if (!(value instanceof TakenList)) throw invalidForest(this.#at(name), "is not a list of objects");
@@ -121,7 +121,7 @@ export class Members {
     return value;
   }
 
-  /** XGBoost writes its parameters as texts. */
+  /** Returns an integer, which XGBoost may write as a string. */
   integer(name: string, otherwise: number | null = null): number {
     const value = this.#members.get(name);
     if (value === undefined && otherwise !== null) return otherwise;

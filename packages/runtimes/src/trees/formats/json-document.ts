@@ -3,7 +3,7 @@ import { JsonScanner, JsonSyntaxError, readJsonString } from "@galatea/server/te
 import { invalidForest } from "../forest.ts";
 import { NumberList, type TakenElements, TakenList, type Value, ValueCount } from "./document.ts";
 
-/** Reads JSON, with the NaN and Infinity that XGBoost writes. Throws when it is invalid, or nested too deep. */
+/** Reads JSON, including NaN and Infinity, which XGBoost writes. Throws InferenceError for invalid or too deeply nested JSON. */
 export function readJsonDocument(bytes: Uint8Array, taking: TakenElements): Value {
   try {
     return new JsonReading(bytes, taking).document();
@@ -61,7 +61,7 @@ class JsonReading {
     return scanner.exact ? scanner.value : scanner.exactDouble(start);
   }
 
-  /** Reading a string does not check it. */
+  /** Reads a string. `skipString` runs first, because `readJsonString` does not validate its input. */
   #text(): string {
     const scanner = this.#scanner;
     const start = scanner.at;

@@ -3,7 +3,7 @@ import { invalidForest, featuresMax, type Forest, NodeCount, outputsMax, type Tr
 import { readLightgbmTree } from "./lightgbm-tree.ts";
 import { TextLines } from "./text-lines.ts";
 
-/** Reads the text format of LightGBM models. */
+/** Reads the text format of LightGBM models. Throws InferenceError for an invalid file. */
 export function readLightgbmText(bytes: Uint8Array, { explains = false }: { readonly explains?: boolean }): Forest {
   const lines = new TextLines(bytes);
   const head = readHead(lines);
@@ -61,7 +61,7 @@ function readHead(lines: TextLines): Head {
   return { featureCount, outputCount, averages, transform: transformOf(objective) };
 }
 
-/** An objective is a name and parameters, as in `binary sigmoid:1`. */
+/** Returns the transform of an objective: a name with parameters, such as `binary sigmoid:1`. */
 function transformOf(objective: string): Transform {
   const [name = "", ...parameters] = objective.split(" ");
   const parameter = (key: string): number => {

@@ -3,7 +3,7 @@ import { invalidForest, type LinearLeaves, newTree, type NodeCount, nodesMax, ty
 import { type Branches, categoryBounds, splitBySteps, splitByThreshold } from "../splits.ts";
 import type { TextLines } from "./text-lines.ts";
 
-/** The lines of a tree that are needed to evaluate it. */
+/** The lines of a tree that its evaluation needs. */
 interface Written {
   readonly leafCount: number;
   /** True if leaves have linear models (`linear_tree`). */
@@ -15,7 +15,7 @@ interface Written {
 const categoricalBit = 1;
 const defaultLeftBit = 2;
 const missingKinds = ["none", "zero", "nan"] as const;
-/** Numbers this close to zero are zero to LightGBM. */
+/** LightGBM treats numbers as zero if their magnitude is at most this. */
 const zeroReach = Math.fround(1e-35);
 
 export interface LightgbmTreeOptions {
@@ -23,11 +23,11 @@ export interface LightgbmTreeOptions {
   readonly target: number;
   /** True to read covers. */
   readonly explains: boolean;
-  /** Count of all trees. */
+  /** Counts the nodes of all trees of the model. */
   readonly nodes: NodeCount;
 }
 
-/** Reads the tree from its first line, which is the current one, up to the line after it. */
+/** Reads a tree. The current line must be its first line; afterwards the current line is the one after the tree. */
 export function readLightgbmTree(lines: TextLines, { index, target, nodes, explains }: LightgbmTreeOptions): Tree {
   const about = `tree ${index}`;
   const { leafCount, isLinear, columns } = readColumns(lines, about);
@@ -47,7 +47,7 @@ export function readLightgbmTree(lines: TextLines, { index, target, nodes, expla
   const [left, right] = [column("left_child"), column("right_child")];
   const types = columns.get("decision_type") ?? new Float64Array(splitCount);
   const categories = new CategorySets(columns, about);
-  // Leaves are written as -1, -2 and so on, and follow the splits here.
+  // The file numbers leaves -1, -2 and so on; in the Tree, leaves follow the splits.
   const child = (written: number): number => (written < 0 ? splitCount - 1 - written : written);
   for (let node = 0; node < splitCount; node += 1) {
     const [whenTrue, whenFalse] = [child(left[node] as number), child(right[node] as number)];
@@ -84,7 +84,7 @@ function readColumns(lines: TextLines, about: string): Written {
   return { leafCount, isLinear, columns };
 }
 
-/** Reads linear leaves, which follow the splits. A leaf's value is the sum over its features, as many as `num_features` declares. */
+/** Reads linear models of leaves. `num_features` declares the number of terms of each leaf. */
 function readLinear(
   columns: ReadonlyMap<string, Float64Array>,
   { leafCount, about }: { readonly leafCount: number; readonly about: string },
@@ -109,7 +109,7 @@ function readLinear(
   return { constants, begins, features: Int32Array.from(features), coefficients };
 }
 
-/** Returns -1 for invalid counts. */
+/** Returns the sum of counts; -1 if one of them is invalid. */
 function sumOfCounts(counts: Float64Array | undefined): number {
   let sum = 0;
   for (const count of counts ?? []) {
@@ -119,7 +119,7 @@ function sumOfCounts(counts: Float64Array | undefined): number {
   return sum;
 }
 
-/** Returns how many numbers a line has; null for unneeded lines. */
+/** Returns the number of values in a line; null for lines that are not needed. */
 function columnLength(
   name: string,
   { leafCount, categoryCount, columns }: Omit<Written, "isLinear"> & { readonly categoryCount: number },
@@ -157,7 +157,10 @@ type NumberSplit = Omit<Branches, "missingTrue"> & {
   readonly about: string;
 };
 
-/** Sets `x <= threshold`. By node, missing values are: none (then NaN is 0), zero and NaN, or NaN. */
+/**
+ * Sets the split `x <= threshold`. The type of the node determines which values are missing: none (NaN counts as 0), zero and NaN, or
+ * NaN only.
+ */
 function splitNumbers(tree: Tree, node: number, { threshold, type, about, ...branches }: NumberSplit): void {
   const isDefaultLeft = (type & defaultLeftBit) !== 0;
   const missing = missingKinds[(type >> 2) & 3];
@@ -166,13 +169,13 @@ function splitNumbers(tree: Tree, node: number, { threshold, type, about, ...bra
   const zeroIsLeft = 0 <= threshold;
   if (missing !== "zero" || isDefaultLeft === zeroIsLeft) {
     const missingTrue = missing === "none" ? zeroIsLeft : isDefaultLeft;
-    // A threshold near zero is moved so that all values near zero are on zero's side.
+    // A threshold near zero is moved, so that all values that LightGBM treats as zero go to the same side as zero.
     const isZero = Math.abs(threshold) <= zeroReach;
     const comparison = isZero && !zeroIsLeft ? "<" : "<=";
     const moved = isZero ? (zeroIsLeft ? zeroReach : -zeroReach) : threshold;
     return splitByThreshold(tree, node, { ...branches, comparison, threshold: moved, missingTrue });
   }
-  // All values near zero take the default direction, and the others their side of the threshold.
+  // All values near zero take the default direction; the threshold decides for all others.
   const zeroFrom = ceilToFloat32(-zeroReach);
   const zeroBehind = nextUp(floorToFloat32(zeroReach));
   const behind = floorToFloat32(threshold) === Infinity ? Infinity : nextUp(floorToFloat32(threshold));

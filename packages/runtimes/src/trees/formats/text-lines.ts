@@ -2,18 +2,18 @@ import { invalidForest } from "../forest.ts";
 
 const lineFeed = 10;
 const space = 32;
-/** Limit of names and parameters; lists of numbers are read in place. */
+/** Maximum length of a text value. Lists of numbers have no limit, because they are parsed without copying. */
 const textBytesMax = 1 << 20;
 const nameBytesMax = 64;
 const numberBytesMax = 64;
 
-/** Lines of the form `name=value`, one at a time. */
+/** Reads lines of the form `name=value`, one at a time. */
 export class TextLines {
   readonly #bytes: Buffer;
   #at = 0;
   #valueAt = 0;
   #endAt = 0;
-  /** Name in the current line; "" at the end, or for an unnamed line. A line without a value is only a name. */
+  /** Name in the current line: the whole line if it has no `=`; "" at the end of the file, or if the line has no name. */
   name = "";
 
   constructor(bytes: Uint8Array) {
@@ -55,7 +55,7 @@ export class TextLines {
 
   /** Reads exactly `count` numbers separated by spaces. */
   numbers(count: number): Float64Array {
-    // Each takes a digit and a space.
+    // Each number takes at least two bytes, a digit and a space.
     if (count > this.#endAt - this.#valueAt) throw this.#miscounted(count);
     const values = new Float64Array(count);
     let at = this.#valueAt;

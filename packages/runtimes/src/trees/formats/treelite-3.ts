@@ -15,10 +15,10 @@ import type { ByteReader } from "./byte-reader.ts";
 import { averageTreelite, treeliteTransform } from "./treelite-forest.ts";
 import { treeliteComparisons, TreeliteColumns, TreeliteLists, type TreeliteNumber } from "./treelite-tree.ts";
 
-/** Number types by their code. */
+/** Number types, by code in the file. */
 export const treeliteNumbers: Readonly<Record<number, TreeliteNumber>> = { 2: "float32", 3: "float64" };
 
-/** Kinds of models, by code: a number for each row, trees of one class each, or leaves with a number for each class. */
+/** Kinds of models, by code in the file: one number per row, trees that each add to one class, or leaves with a number per class. */
 const tasks = ["numbers", "trees by class", "vectors"] as const;
 const transformBytes = 256;
 const defaultLeftBit = 0x80000000;
@@ -33,7 +33,7 @@ interface Head {
   readonly outputCount: number;
 }
 
-/** Reads everything after the version: treelite's structures in the memory layout of a 64-bit machine. */
+/** Reads the file after its version: treelite's structures in the memory layout of a 64-bit machine. */
 export function readTreelite3(from: ByteReader, { explains }: { readonly explains: boolean }): Forest {
   const head = readHead(from);
   const { featureCount, outputCount, task, treeCount } = head;
@@ -77,7 +77,7 @@ function readHead(from: ByteReader): Head {
   const featureCount = from.int32();
   const [taskCode, averages] = [from.uint8(), from.uint8() === 1];
   const task = tasks[taskCode];
-  // Skips the kind of output, the flag for trees by class, which the task declares, and two bytes of padding.
+  // Skips the kind of output, the flag for trees by class, which duplicates the task, and two bytes of padding.
   from.take(4);
   const [classCount, vectorLength] = [from.uint32(), from.uint32()];
   if (task === undefined) {
@@ -93,7 +93,7 @@ function readHead(from: ByteReader): Head {
   return { number, treeCount, featureCount, task, averages, outputCount };
 }
 
-/** Skips the optional fields, of which version 3.9 writes none. */
+/** Reads the number of optional fields. Version 3.9 writes none, so throws InferenceError if there are any. */
 function skipExtras(from: ByteReader): void {
   const count = from.int32();
   if (count !== 0) throw invalidForest("the file", `has ${count} optional fields, at ${from.at - 4}`);
@@ -103,7 +103,7 @@ interface TreeReading {
   readonly index: number;
   readonly head: Head;
   readonly target: number | "every";
-  /** Count of all trees. */
+  /** Counts the nodes of all trees of the model. */
   readonly nodes: NodeCount;
   readonly explains: boolean;
 }
@@ -151,9 +151,9 @@ function readTree(from: ByteReader, { index, head, target, nodes, explains }: Tr
 interface WrittenNode {
   readonly left: number;
   readonly right: number;
-  /** Its highest bit is the direction of missing values. */
+  /** Index of the feature; the highest bit is the direction of missing values. */
   readonly feature: number;
-  /** The threshold, or the leaf's number. */
+  /** The threshold of a split, or the value of a leaf. */
   readonly value: number;
   readonly dataCount: number | null;
   readonly hessians: number | null;

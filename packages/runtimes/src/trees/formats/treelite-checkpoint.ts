@@ -31,7 +31,7 @@ export function readTreeliteCheckpoint(
   );
 }
 
-/** The layout is treelite's serialization format v4. */
+/** Reads treelite's serialization format v4. */
 function readTreelite4(from: ByteReader, { explains }: { readonly explains: boolean }): Forest {
   const thresholds = treeliteNumbers[from.uint8()];
   const leaves = treeliteNumbers[from.uint8()];
@@ -137,8 +137,8 @@ function skipOptionalFields(from: ByteReader): void {
 }
 
 /**
- * A tree whose leaves are vectors has -1 for the dimension that the vector covers: there is at most one such list, because the other one
- * has one member.
+ * Returns the output to which a tree adds; "every" if its leaves have a value for each output. The file marks this with -1 as the class
+ * or, if the model has one class, as the target. Models with several classes and several targets are not supported.
  */
 function roleOf(
   { target, outputClass, index }: { readonly target: number; readonly outputClass: number; readonly index: number },

@@ -1,7 +1,7 @@
 import { InferenceError } from "@galatea/base";
 import type { Transform, Tree } from "../forest.ts";
 
-/** Divides by the number of trees that add to an output. */
+/** Divides each leaf weight by the number of trees that add to the same output, so that outputs are averages. Changes the trees. */
 export function averageTreelite(trees: readonly Tree[], outputCount: number): void {
   const counts = new Float64Array(outputCount);
   for (const { target } of trees) {

@@ -12,16 +12,16 @@ export interface TreeliteTreeOptions {
   readonly target: number | "every";
   /** True to read covers. */
   readonly explains: boolean;
-  /** Count of all trees. */
+  /** Counts the nodes of all trees of the model. */
   readonly nodes: NodeCount;
 }
 
-/** Comparisons by their code. */
+/** Comparisons, by code in the file. */
 export const treeliteComparisons: readonly (Comparison | null)[] = [null, "==", "<", "<=", ">", ">="];
 const leafNode = 0;
 const categoricalNode = 2;
 
-/** The elements of a column of the file, and their number. */
+/** An array of the file, whose elements are decoded when they are accessed. */
 export interface TreeliteColumn {
   readonly count: number;
   readonly at: (place: number) => number;
@@ -38,7 +38,7 @@ const elementKinds = {
   float64: { byteLength: 8, read: (from: ByteReader) => from.float64() },
 } as const;
 
-/** Columns of a tree, read in place: elements are decoded when they are accessed. */
+/** Reads the arrays of a tree sequentially, without decoding their elements. */
 export class TreeliteColumns {
   readonly #from: ByteReader;
   readonly #about: string;
@@ -140,7 +140,7 @@ export function readTreeliteTree(from: ByteReader, options: TreeliteTreeOptions)
   return tree;
 }
 
-/** Returns the training statistics of the nodes: the first kind that is known for all. */
+/** Returns the first of these training statistics that is known for all nodes. Throws InferenceError if there is none. */
 function coversOf(
   kinds: readonly { readonly values: TreeliteColumn; readonly known: TreeliteColumn }[],
   nodeCount: number,
@@ -161,7 +161,7 @@ interface Places {
   readonly ends: Pick<TreeliteColumn, "at">;
 }
 
-/** Lists of numbers by node, one after another. */
+/** Lists of numbers by node, stored in one array of the file. */
 export class TreeliteLists {
   readonly #values: TreeliteColumn;
   readonly #begins: Places["begins"];
@@ -201,7 +201,7 @@ export class TreeliteLists {
     return Float64Array.from({ length: end - begin }, (_, place) => this.#values.at(begin + place));
   }
 
-  /** Returns the number of a list that has one; null when it has none. */
+  /** Returns the first number in the list of a node; null if the list is empty. */
   only(node: number): number | null {
     return this.of(node)[0] ?? null;
   }

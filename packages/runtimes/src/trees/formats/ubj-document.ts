@@ -4,12 +4,12 @@ import { NumberList, type TakenElements, TakenList, type Value, ValueCount } fro
 
 const depthMax = 100;
 
-/** Reads Universal Binary JSON (draft 12). Throws when it is invalid, or nested too deep. */
+/** Reads Universal Binary JSON (draft 12). Throws InferenceError for an invalid or too deeply nested document. */
 export function readUbjDocument(bytes: Uint8Array, taking: TakenElements): Value {
   return new UbjReading(bytes, taking).document();
 }
 
-/** Numbers by their marker. */
+/** Types of numbers, by marker in the file. */
 const numberKinds: Readonly<
   Record<string, { readonly byteLength: number; readonly read: (from: ByteReader) => number }>
 > = {
@@ -98,7 +98,7 @@ class UbjReading {
     return this.#from.text(this.#length());
   }
 
-  /** Reads the type and the number of elements of an array or an object, if declared. */
+  /** Reads the type and the number of elements of an array or an object; null where the file does not declare them. */
   #container(): { readonly type: string | null; readonly count: number | null } {
     let type: string | null = null;
     if (this.#nextIs("$")) type = String.fromCharCode(this.#from.uint8());
@@ -137,7 +137,7 @@ class UbjReading {
   #typed(type: string, count: number): Value {
     const kind = numberKinds[type];
     if (kind === undefined) {
-      // Each element takes at least a byte; otherwise a small file could declare any number of them.
+      // Only allows types whose elements take at least one byte; otherwise a small file could declare any number of elements.
       if (type !== "S" && type !== "[" && type !== "{")
         throw invalidForest("the file", `has a list of '${type}', at ${this.#from.at}`);
       const values: Value[] = [];

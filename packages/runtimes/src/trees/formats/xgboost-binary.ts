@@ -5,7 +5,7 @@ import { ByteReader } from "./byte-reader.ts";
 import { linearBooster, noTrees, type XgboostModel } from "./xgboost-model.ts";
 import { xgboostObjective } from "./xgboost-objectives.ts";
 
-/** Sizes of the structures that XGBoost wrote in its memory layout. */
+/** Sizes of structures, which XGBoost writes in their memory layout. */
 const nodeBytes = 20;
 const statisticsBytes = 16;
 const linearParameterBytes = 136;
@@ -27,7 +27,7 @@ export function readXgboostBinary(
   const head = readHead(from);
   const booster = readName(from);
   const { featureCount, outputCount, objective } = head;
-  // Older versions wrote the margin itself.
+  // Versions before 1 stored the margin instead of the base score.
   const baseScore = head.majorVersion >= 1 ? objective.marginOf(head.baseScore) : head.baseScore;
   const common = {
     precision: "float32" as const,
@@ -59,7 +59,7 @@ export function readXgboostBinary(
   return { kind: "trees", forest: { ...common, trees: placed } };
 }
 
-/** Skips attributes, which are names and values, and metrics, which are names; a file without them was truncated. */
+/** Skips attributes (names with values) and metrics (names) at the end of the file, so that a truncated file is detected. */
 function skipEnd(from: ByteReader, { hasAttributes, hasMetrics }: ReturnType<typeof readHead>): void {
   if (hasAttributes) skipTexts(from, 2);
   if (hasMetrics) skipTexts(from, 1);
@@ -119,7 +119,7 @@ function readName(from: ByteReader): string {
 
 interface TreeReading {
   readonly index: number;
-  /** Count of all trees. */
+  /** Counts the nodes of all trees of the model. */
   readonly nodes: NodeCount;
   readonly majorVersion: number;
   readonly explains: boolean;
@@ -155,7 +155,7 @@ function readTree(from: ByteReader, { index, nodes, majorVersion, explains }: Tr
       splitBelow(tree, node, { ...whole, whenTrue: left, whenFalse: right, missingTrue });
     }
   }
-  // Statistics of each node: the gain, its cover, and two more.
+  // The statistics of a node are four float32: the gain, the cover, and two that are not needed.
   if (covers !== null) {
     for (let node = 0; node < nodeCount; node += 1) {
       from.at = nodesAt + nodeCount * nodeBytes + node * statisticsBytes + 4;
@@ -163,7 +163,7 @@ function readTree(from: ByteReader, { index, nodes, majorVersion, explains }: Tr
     }
   }
   from.at = behind;
-  // Skips leaf vectors of versions that did not use them.
+  // Skips the leaf vectors, which versions before 2 wrote but did not use.
   if (vectorLength !== 0 && majorVersion < 2) from.takeElements(from.uint64(), 4);
   return tree;
 }

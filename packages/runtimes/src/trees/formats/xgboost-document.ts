@@ -12,7 +12,7 @@ export interface XgboostOptions {
   readonly explains?: boolean;
 }
 
-/** Fields of the parts of a model, as versions 1.0 to 3.2 write them. */
+/** Known fields of the objects of a model, as XGBoost 1.0 to 3.2 writes them. */
 const knownFields = {
   model: ["version", "learner", "Config", "Model"],
   learner: ["learner_model_param", "gradient_booster", "objective", "attributes", "feature_names", "feature_types"],
@@ -22,11 +22,11 @@ const knownFields = {
   linear: ["weights", "boosted_rounds"],
 } as const;
 
-/** Reads a model that XGBoost saved as JSON or UBJSON; a forest is built tree by tree while `read` reads them. */
+/** Reads a model that XGBoost saved as JSON or UBJSON. Trees are converted one by one while `read` runs. */
 export function readXgboostDocument(read: (taking: TakenElements) => Value, options: XgboostOptions): XgboostModel {
   let model = new Members(read(takenTrees(options)), "");
   checkFields(model, knownFields.model, options);
-  // The file is a checkpoint, which has a configuration in addition to the model.
+  // A checkpoint has the member `Model`, in addition to a configuration.
   if (model.has("Model")) model = model.object("Model");
   const learner = model.object("learner");
   checkFields(learner, knownFields.learner, options);
@@ -74,7 +74,7 @@ function takenTrees(options: XgboostOptions): TakenElements {
   };
 }
 
-/** Reads "0.5", "5E-1", "[5E-1]", and "[1E0,2E0]" when each output has its own. */
+/** Reads base scores: "0.5", "5E-1", "[5E-1]", or "[1E0,2E0]" if each output has its own. */
 function readBaseScores(parameters: Members, outputCount: number): readonly number[] {
   const value = parameters.value("base_score");
   const texts =

@@ -2,14 +2,14 @@ import { InferenceError } from "@galatea/base";
 import { invalidForest, type Forest, type Precision, type Transform } from "../forest.ts";
 
 /**
- * A model of XGBoost's booster gblinear: each output is its base score plus a bias and a weighted sum of the present features,
- * transformed.
+ * A model of XGBoost's booster gblinear. Each output is the transform of its base score plus a bias and a weighted sum of the features that
+ * are not missing.
  */
 export interface LinearBooster {
   readonly precision: Precision;
   readonly featureCount: number;
   readonly outputCount: number;
-  /** By feature and then by output; after the last feature the biases. */
+  /** Weights, by feature and then by output, followed by the bias of each output. */
   readonly weights: Float32Array;
   readonly baseScores: readonly number[];
   readonly transform: Transform;
@@ -21,7 +21,7 @@ export type XgboostModel =
   | { readonly kind: "trees"; readonly forest: Forest }
   | { readonly kind: "linear"; readonly linear: LinearBooster };
 
-/** Throws InferenceError unless there is one weight for each feature, and a bias, of each output. */
+/** Returns a linear model. Throws InferenceError unless each output has one weight for each feature, and a bias. */
 export function linearBooster(linear: LinearBooster, path: string): XgboostModel {
   const { featureCount, outputCount, weights } = linear;
   if (weights.length !== (featureCount + 1) * outputCount)
@@ -29,7 +29,7 @@ export function linearBooster(linear: LinearBooster, path: string): XgboostModel
   return { kind: "linear", linear };
 }
 
-/** Throws InferenceError for a model without trees. */
+/** Returns the trees of a model. Throws InferenceError for a linear model. */
 export function treesOf(model: XgboostModel): Forest {
   if (model.kind === "trees") return model.forest;
   throw noTrees("gblinear");

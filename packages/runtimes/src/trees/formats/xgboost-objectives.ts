@@ -2,7 +2,7 @@ import { InferenceError } from "@galatea/base";
 import { logFloat } from "../evaluation/c-library.ts";
 import type { Transform } from "../forest.ts";
 
-/** The conversions of an XGBoost objective from margins to predictions, and from the file's base score to a margin, in float32. */
+/** An XGBoost objective: the transform from margins to predictions, and the conversion of the file's base score to a margin. */
 interface Objective {
   readonly transform: Transform;
   readonly marginOf: (baseScore: number) => number;
@@ -32,7 +32,7 @@ const objectives: Readonly<Record<string, Objective>> = {
   "reg:gamma": exponential,
   "reg:tweedie": exponential,
   "survival:cox": exponential,
-  // Its predictions are exponentials of doubles.
+  // XGBoost computes this exponential in float64.
   "survival:aft": { ...exponential, transform: { kind: "exponential", precision: "float64" } },
   "rank:pairwise": plain,
   "rank:ndcg": plain,

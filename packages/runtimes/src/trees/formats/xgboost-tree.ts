@@ -2,17 +2,17 @@ import { invalidForest, newTree, newVectorTree, type NodeCount, type Tree } from
 import { categoryBounds, splitBelow, splitBySteps } from "../splits.ts";
 import type { Members } from "./document.ts";
 
-/** A tree as its own part of the document declares it; `plantXgboostTree` adds the data of later parts. */
+/** A tree before `buildXgboostTree` adds the data that follow the trees in the document. */
 export interface SerializedTree {
   readonly tree: Tree;
-  /** Numbers of each leaf. */
+  /** Number of values of each leaf. */
   readonly vectorLength: number;
   readonly path: string;
 }
 
 export interface XgboostTreeOptions {
   readonly explains: boolean;
-  /** Count of all trees. */
+  /** Counts the nodes of all trees of the model. */
   readonly nodes: NodeCount;
   readonly checkNames: (members: Members, known: readonly string[]) => void;
 }
@@ -50,9 +50,9 @@ export const xgboostTreeExtras: ReadonlySet<string> = new Set([
   "sum_hessian",
 ]);
 
-/** Splits by category, in `split_type`. */
+/** Value in `split_type` for a split by category. */
 const categorical = 1;
-/** XGBoost's marker for no category. */
+/** Exclusive upper limit of categories, as in XGBoost. */
 const categoriesEnd = 2 ** 24;
 
 export function readXgboostTree(written: Members, options: XgboostTreeOptions): SerializedTree {
@@ -83,13 +83,13 @@ export function readXgboostTree(written: Members, options: XgboostTreeOptions): 
 
 export interface XgboostTreePosition {
   readonly outputCount: number;
-  /** The output to which a tree of numbers adds. */
+  /** Index of the output to which the tree adds, if its leaves have one value. */
   readonly target: number;
-  /** Factor of its leaves (DART). */
+  /** Factor by which the leaves are multiplied (DART). */
   readonly weight: number;
 }
 
-/** Completes the tree, which the caller must not use any more. */
+/** Returns the completed tree. Changes `tree`, so the caller must not use it afterwards. */
 export function buildXgboostTree(
   { tree, vectorLength, path }: SerializedTree,
   { outputCount, target, weight }: XgboostTreePosition,
@@ -122,8 +122,8 @@ function columnOf(written: Members, name: string, count: number): Float64Array {
 }
 
 /**
- * Reads vectors, which are by node in `base_weights`, or, since XGBoost 3.1, by leaf in `leaf_weights`, at the index in a leaf's right
- * child.
+ * Reads the leaf vectors. They are in `base_weights`, by node, or, since XGBoost 3.1, in `leaf_weights`, at the index that the leaf stores
+ * in place of its right child.
  */
 function readLeafVectors(
   { left, right }: Columns,
@@ -138,7 +138,7 @@ function readLeafVectors(
   for (let node = 0; node < left.length; node += 1) {
     if (left[node] !== -1) continue;
     const place = byLeaf ? (right[node] as number) : node;
-    // Each vector belongs to one leaf: shared ones could make a small file a large model.
+    // Each vector belongs to one leaf: with shared vectors, a small file could become a large model.
     if (taken[place] !== 0) throw invalidForest(written.path, `has a leaf ${node} without its own weights`);
     taken[place] = 1;
     tree.right[node] = place * vectorLength;
@@ -153,7 +153,7 @@ function readSplits(tree: Tree, columns: Columns, written: Members): void {
     if (left === -1) continue;
     const right = columns.right[node] as number;
     const feature = columns.features[node] as number;
-    // Values other than integers become 0 in an array of integers.
+    // Checks for integers, because an Int32Array would silently convert other numbers.
     if (!Number.isInteger(left) || !Number.isInteger(right) || !Number.isInteger(feature)) {
       throw invalidForest(written.path, `has no children or no feature at node ${node}`);
     }
@@ -168,7 +168,7 @@ function readSplits(tree: Tree, columns: Columns, written: Members): void {
   }
 }
 
-/** The categories of a tree's nodes, which go right. */
+/** The sets of categories of a tree's nodes. A row whose category is in the set goes right. */
 class NodeCategories {
   readonly #places = new Map<number, number>();
   readonly #written: Members;
@@ -195,7 +195,7 @@ class NodeCategories {
     if (place === undefined) throw invalidForest(this.#written.path, `has no categories for node ${node}`);
     const begin = this.#begins[place] as number;
     const count = this.#counts[place] as number;
-    // Each category belongs to one node: shared ones could make a small file take long to read.
+    // Each category belongs to one node: with shared categories, a small file could take a long time to read.
     this.#readCount += count;
     if (
       !(
