@@ -38,7 +38,7 @@ test("in the circle a calls b calls a, the execution of b waits for itself", () 
   const first = call(execution(a), b, { isQueued: false });
   const second = call(execution(b, { callers: [first.caller] }), a);
   assert.deepEqual(findDeadlock([first, second]), [first, second]);
-  // The call was sent to b's worker early and waits there for another execution, which it is not part of.
+  // The call was handed to b's worker in advance. It waits there for an execution that does not serve it.
   const other = call(execution(b), a);
   assert.deepEqual(findDeadlock([first, other]), [first, other]);
   // A stream may still get responses, and a second instance may execute the call.

@@ -7,7 +7,7 @@ export interface NestedCall {
   /** Identity of the loaded model that is called; compared with the `owner` of executions. */
   readonly target: object;
   readonly targetName: string;
-  /** Number of the called model's instances that execute, or can execute without a start of their worker; dormant ones are not counted. */
+  /** Number of the called model's instances that can execute without starting their worker; dormant instances are not counted. */
   readonly instanceCount: number;
   /** True if the call is known to wait for an instance in the called model's queue. */
   readonly isQueued: boolean;
@@ -16,9 +16,9 @@ export interface NestedCall {
 }
 
 /**
- * Returns the calls that are in a deadlock. Such a call waits for an instance, while executions that make deadlocked calls occupy all
- * instances that could run it, or one of those executions runs it. An execution is deadlocked when all of its calls are. Returns an empty
- * list when every call can proceed.
+ * Returns the calls that are in a deadlock; an empty list if every call can proceed. A call is deadlocked if executions that make
+ * deadlocked calls occupy all instances that could run it, or if one of those executions runs it. An execution is deadlocked if all of its
+ * calls are.
  */
 export function findDeadlock<Call extends NestedCall>(calls: readonly Call[]): readonly Call[] {
   const stuck = new Map<CallingExecution, readonly Call[]>();
@@ -34,7 +34,7 @@ export function findDeadlock<Call extends NestedCall>(calls: readonly Call[]): r
 
 /**
  * Returns whether the call depends on one of the `stuck` executions of the called model: one of them executes the call, or they occupy all
- * instances. In the second case the call waits behind them, even if it was handed to a worker ahead of time.
+ * instances. In the second case the call waits until one of them ends, even if a worker has received it in advance.
  */
 function waitsFor(
   { caller, instanceCount, isQueued, isStreamed }: NestedCall,
@@ -53,21 +53,20 @@ interface OpenCall extends NestedCall {
 
 /**
  * Tracks all current calls between models and resolves deadlocks. In Triton, calls that wait for each other wait for ever. Here the
- * youngest call of a deadlock fails when two consecutive searches have found it: after one search, a model may still respond without
- * waiting for its own calls.
+ * youngest call of a deadlock fails after two consecutive searches have found the deadlock. One search is not enough, because a model may
+ * still respond without waiting for its own calls.
  */
 export class CallGraph {
   readonly #clock: Clock;
   readonly #calls = new Set<OpenCall>();
   #seen: ReadonlySet<OpenCall> = new Set();
-  /** True if another search is scheduled. */
   #isSearchScheduled = false;
 
   constructor(clock: Clock) {
     this.#clock = clock;
   }
 
-  /** Adds a call until the result is disposed. The signal aborts, with an error, when the call must fail to resolve a deadlock. */
+  /** Tracks a call until the result is disposed. `signal` aborts, with an error, if the call must fail to resolve a deadlock. */
   begin(call: NestedCall): Disposable & { readonly signal: AbortSignal } {
     const controller = new AbortController();
     const open: OpenCall = {

@@ -1,4 +1,4 @@
-/** Models that call others through the BlsClient that their backend receives. */
+/** Tests of models that call other models through the `BlsClient` of their backend. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { InferenceError, systemClock } from "@galatea/base";

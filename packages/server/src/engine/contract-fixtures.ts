@@ -4,13 +4,13 @@ import { releaseResponse, newInferenceRequest, type InferenceRequest, type Outco
 import type { Tensor } from "../tensor/index.ts";
 import type { Engine, ServedModel } from "./engine.ts";
 
-/** A tensor that a model of the suite takes or gives: datatype and dimensions, without the batch. */
+/** The datatype and the dimensions, without the batch dimension, of an input or output of a contract model. */
 export type ContractTensor = readonly ["INT32" | "BYTES", readonly number[]];
 
 export interface ContractModel {
   readonly inputs: Readonly<Record<string, ContractTensor>>;
   readonly outputs: Readonly<Record<string, ContractTensor>>;
-  /** 0: it does not batch. */
+  /** 0 for a model that does not batch. */
   readonly maxBatchSize: number;
   readonly decoupled: boolean;
 }
@@ -18,8 +18,8 @@ export interface ContractModel {
 const numbers: ContractTensor = ["INT32", [-1]];
 
 /**
- * The models that lie in the engine's repository, none of them loaded. Each gives its input `X` back as each of its outputs, and
- * `failing` raises an INTERNAL error `boom` instead. `counting` answers once for each number of its input, then ends.
+ * The models in the engine's repository. None of them is loaded at the start. Each returns its input `X` as each of its outputs; `failing`
+ * raises an INTERNAL error `boom` instead. `counting` sends one response for each number of its input, then an empty final response.
  */
 export const contractModels = {
   echo: { inputs: { X: numbers }, outputs: { Y: numbers, Z: numbers }, maxBatchSize: 4, decoupled: false },
@@ -30,7 +30,7 @@ export const contractModels = {
 
 export type ContractModelName = keyof typeof contractModels;
 
-/** An engine that allows loading by name; a namespace's directory holds the same models. */
+/** An engine that allows loading by name. The directory of a namespace contains the same models as the engine's repository. */
 export interface EngineSubject extends AsyncDisposable {
   readonly engine: Engine;
   /** Promise that `failing` awaits before it raises. */
@@ -58,7 +58,7 @@ export function inputOf(model: ServedModel, bytes: Uint8Array, more: Partial<Ten
   return { name: "X", datatype: "INT32", shape: [1], data: block.bytes.subarray(0, bytes.length), block, ...more };
 }
 
-/** A request with one row of numbers, in the model's own memory, as protocols read it. */
+/** Returns a request with one row of numbers in the model's arena, as protocols create it. */
 export function request(
   model: ServedModel,
   modelName: ContractModelName,
@@ -73,7 +73,7 @@ export function request(
   });
 }
 
-/** Responses that a sink received, one line for each. */
+/** Sends a request and returns the responses that its sink received, one line for each. */
 export async function streamed(model: ServedModel, asked: InferenceRequest): Promise<readonly string[]> {
   const lines: string[] = [];
   await model.stream(asked, {

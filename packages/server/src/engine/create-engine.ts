@@ -67,14 +67,14 @@ export class EngineCore implements Engine, AsyncDisposable {
   readonly #loader: ModelLoader;
   readonly #observers: VersionObservers;
   readonly #draining: TaskGroup;
-  /** Loads in progress. Their failures are reported to their callers, not here. */
+  /** Loads in progress. Their callers handle failures; this group ignores them. */
   readonly #loads = new TaskGroup(() => {});
   /** Aborts loads in progress when the server exits. */
   readonly #closing = new AbortController();
   #exiting = false;
-  /** True if the server failed to start (`fail`): it then stays up, not ready, until it is stopped. */
+  /** True if the server failed to start (`fail`). The server then stays up, not ready, until it is stopped. */
   #hasFailed = false;
-  /** Closing namespaces: running requests complete, new ones are rejected. */
+  /** Namespaces that are closing, by name. Their running requests complete; new ones are rejected. */
   readonly #closingSpaces = new Map<string, Promise<void>>();
 
   constructor(options: EngineOptions) {
@@ -126,8 +126,8 @@ export class EngineCore implements Engine, AsyncDisposable {
   }
 
   /**
-   * True if every known version is ready and healthy, or was unloaded on request (with strict readiness); otherwise true while the server
-   * is live.
+   * With strict readiness, true if every known version is ready and healthy, or was unloaded on request. Otherwise true while the server is
+   * live.
    */
   get ready(): boolean {
     if (!this.live) return false;
@@ -236,7 +236,7 @@ export class EngineCore implements Engine, AsyncDisposable {
     return loading;
   }
 
-  /** See `Backend.warmUp`. */
+  /** Prepares every backend for its first load (`Backend.warmUp`). */
   async warmUp(): Promise<void> {
     await Promise.all(this.#options.backends.map((backend) => backend.warmUp()));
   }
@@ -301,13 +301,13 @@ export class EngineCore implements Engine, AsyncDisposable {
 
   async #endSpace(space: OpenSpace): Promise<void> {
     const { namespace } = space;
-    // This tick ends first: a caller that opens a model in it already finds the namespace closing.
+    // Lets the caller mark the namespace as closing first. Without this, `#drain` could end while new calls are still accepted.
     await Promise.resolve();
     await this.#drain(namespace);
     const served = await Promise.all(
       this.#table.entries(namespace).map((entry) => entry.enqueue(() => Promise.resolve(takeReady(entry)))),
     );
-    // The models are not disposed in their own load queues: a step's disposal waits for the ensembles that use it.
+    // The models are disposed outside of their load queues, because the disposal of a step waits for the ensembles that use it.
     await Promise.all(
       served.flat().map(async ({ serving }) => {
         await serving[Symbol.asyncDispose]();
@@ -328,7 +328,7 @@ export class EngineCore implements Engine, AsyncDisposable {
       for (const serving of this.#served(namespace))
         if (!serving.isIdle) serving.abandon(`its unload waited for ${drainMsMax / 1000} s`);
     });
-    // Repeated: a request that completed may have made a call to another model meanwhile.
+    // The loop repeats, because a request that has completed may have called another model meanwhile.
     for (;;) {
       const busy = this.#served(namespace).filter((serving) => !serving.isIdle);
       if (isLate || busy.length === 0) return;
@@ -375,7 +375,8 @@ export class EngineCore implements Engine, AsyncDisposable {
   }
 
   /**
-   * Ends loads in progress and running executions by force, when the server's drain time is over. The caller must still close the engine.
+   * Ends loads in progress and running executions by force. Called when the server's drain time has expired. The caller must still close
+   * the engine.
    */
   abandon(why: string): void {
     this.#exit();

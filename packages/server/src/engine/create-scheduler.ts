@@ -10,7 +10,7 @@ import {
 } from "../scheduling/index.ts";
 import type { ServingVersion } from "./serving-version.ts";
 
-/** The runtime of a version: the instances of a model, or the versions that an ensemble's steps run on, in the order of the steps. */
+/** The instances of a model, or the versions that an ensemble's steps run on, in the order of the steps. */
 export type Composition =
   | { readonly kind: "model"; readonly model: LoadedModel }
   | { readonly kind: "ensemble"; readonly steps: readonly ServingVersion[] };

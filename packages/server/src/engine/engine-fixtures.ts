@@ -33,7 +33,7 @@ output { name: "Y" data_type: TYPE_INT32 dims: [ -1 ] }`;
 const echoStep = (model: string, from: string, to: string, version: number) =>
   `step { model_name: "${model}" model_version: ${version} input_map { key: "X" value: "${from}" } output_map { key: "Y" value: "${to}" } }`;
 
-/** An ensemble whose steps run one after another, from X to Y like the models themselves. */
+/** Returns the configuration of an ensemble that runs the models one after another. Its input is X and its output Y, as for the models. */
 export function chainOf(models: readonly string[], version = -1): string {
   const tensor = (i: number) => (i === 0 ? "X" : i === models.length ? "Y" : `mid${i}`);
   return `platform: "ensemble" max_batch_size: 4
@@ -42,20 +42,20 @@ output { name: "Y" data_type: TYPE_INT32 dims: [ -1 ] }
 ensemble_scheduling { ${models.map((model, i) => echoStep(model, tensor(i), tensor(i + 1), version)).join("\n")} }`;
 }
 
-/** Makes a configuration fail to load: all its versions, or one. */
+/** Returns the configuration with a parameter that makes the load of one version, or of all versions, fail. */
 export const failing = (config: string, version: number | "all" = "all") =>
   `${config} parameters { key: "fail" value { string_value: "${version}" } }`;
 
-/** Echoes X as Y from the arena; counts what is loaded. */
+/** A backend whose models return X as Y, in a block of the arena. Counts the loaded models. */
 export class EchoBackend implements Backend {
   readonly name = "echo";
   loadedCount = 0;
   memoryBytes = 1000;
-  /** Reports changed memory of the model that was loaded last. */
+  /** Reports that the memory of the model that was loaded last has changed. */
   onMemory: LoadContext["onMemory"];
   arena: Arena | null = null;
   metrics: NamespaceMetrics | null = null;
-  /** Promises that executions of a model await, by its name. */
+  /** Promises that executions await, by the name of their model. */
   readonly held = new Map<string, Promise<void>>();
 
   heldBytes: NonNullable<Backend["heldBytes"]> = () => Promise.resolve(0);
@@ -112,7 +112,10 @@ export class EchoBackend implements Backend {
   [Symbol.asyncDispose] = (): Promise<void> => Promise.resolve();
 }
 
-/** An engine over models that are texts: configuration by name, and the version directories of those that have others than 1. */
+/**
+ * An engine whose models are not on disk. `models` has their configurations as text by name; `versions` has the version directories of
+ * models that do not have only version 1.
+ */
 export class EngineFixture implements AsyncDisposable {
   readonly backend = new EchoBackend();
   /** Options of the engines that `open` creates afterwards. */
@@ -121,7 +124,7 @@ export class EngineFixture implements AsyncDisposable {
   readonly versions: Record<string, readonly number[]> = {};
   readonly signal = new AbortController().signal;
   engine: EngineCore;
-  /** Open metrics of models, by namespace. */
+  /** Metrics of models that are not disposed, by namespace. */
   readonly metricsDoors = new Map<string, NamespaceMetrics>();
   /** Lines of the log at INFO. */
   readonly infos: string[] = [];
@@ -181,7 +184,7 @@ export class EngineFixture implements AsyncDisposable {
     return await model.infer(request);
   }
 
-  /** The model of the server's own repository, as a call would hold it. */
+  /** Leases a model of the server's own repository, as a call does. */
   hold(modelName: string, modelVersion = ""): ServedModel {
     return this.engine.open({ namespace: "", modelName, modelVersion });
   }

@@ -89,7 +89,7 @@ function outcomeOf(request: InferenceRequest, config: ModelConfig, arena: Arena)
   );
 }
 
-/** Sends the responses in a later event loop tick, as a worker process does. */
+/** Sends one response for each number of the input, in later event loop ticks, as a worker process does. */
 function count(batch: readonly InferenceRequest[], config: ModelConfig, arena: Arena) {
   const outcomes = batch.map(({ inputs, responseSink }) => new DeferredResponses(send(inputs, responseSink)));
   return { outcomes };

@@ -105,7 +105,7 @@ export class ModelCaller implements BlsClient {
         new InferenceError("UNAVAILABLE", `models call each other more than ${depthMax} levels deep`),
       );
     const entry = this.#parts.table.entry(this.#namespace, modelName);
-    // While a namespace closes, running executions may still call its models; threads of a model outside of any execution may not.
+    // While a namespace closes, running executions may still call its models. Threads that a model runs outside of any execution may not.
     const isRefused = caller === null && this.#parts.isClosing(this.#namespace);
     if (entry === undefined || isRefused) throw callFailure(call, notReady(modelName));
     try {
@@ -115,7 +115,10 @@ export class ModelCaller implements BlsClient {
     }
   }
 
-  /** A model that is still loading cannot wait for another load: that load may itself wait for this one. */
+  /**
+   * Loads a model. Rejects with UNAVAILABLE if the calling model is still loading and the other model is being loaded or unloaded: both
+   * loads could wait for each other.
+   */
   async load(modelName: string, override: LoadOverride | null, signal: AbortSignal): Promise<void> {
     const entry = this.#parts.table.entry(this.#namespace, modelName);
     if (!this.#isLoaded && entry?.isBusy === true)

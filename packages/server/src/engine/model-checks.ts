@@ -14,7 +14,7 @@ import { readLabels } from "./labels.ts";
 import { openModel } from "./open-model.ts";
 import { checkWarmUps } from "./warm-up.ts";
 
-/** Address space for warm-up samples; only the bytes of a sample are used. */
+/** Bytes of address space for warm-up samples. Memory is used only for the bytes of a sample. */
 const arenaBytes = 2 ** 32;
 
 export interface ModelChecksOptions {
@@ -28,7 +28,7 @@ export interface ModelChecksOptions {
 
 /** Checks models as a server with these backends loads them, without running their code. */
 export class ModelChecks implements AsyncDisposable {
-  /** The checks that could not run, each with the reason. */
+  /** The reasons of checks that could not run. */
   readonly notes = new Set<string>();
   readonly #options: ModelChecksOptions;
   readonly #arena: Arena = createArena({ capacityBytes: arenaBytes });

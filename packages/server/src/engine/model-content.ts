@@ -8,9 +8,9 @@ const pythonInstanceBytes = 3 * 1024 * 1024;
 const filesMax = 10_000;
 
 /**
- * Returns the content of a version, for estimating its memory. `key` consists of the names and sizes of its files: equal archives of many
- * tenants cost the same. The sum of the sizes is the first estimate, less `heldBytes` of files that are already in memory and charged to
- * another model.
+ * Returns the content of a version, for estimating its memory. `key` consists of the names and sizes of its files, so that equal archives
+ * of many tenants share one estimate. The first estimate is the sum of the sizes, minus `heldBytes` of files that are already in memory and
+ * charged to another model.
  */
 export async function modelContent(
   source: ModelSource,
@@ -45,7 +45,10 @@ export async function modelContent(
 /** Backends that copy a model's weights to the GPU of each instance. */
 const weightsOnGpu: ReadonlySet<string> = new Set(["tensorrt", "pytorch"]);
 
-/** Returns the estimated memory of a model that was never measured. On each GPU it is at least the size of the files for each instance. */
+/**
+ * Returns the estimated memory of a model that was never measured. The estimate for each GPU is at least the size of the files, once for
+ * each instance.
+ */
 export function estimateMemory(
   config: ModelConfig,
   content: { readonly bytes: number; readonly guessBytes: number },

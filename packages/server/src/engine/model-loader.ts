@@ -134,8 +134,8 @@ export class ModelLoader {
   }
 
   /**
-   * Logs a failed version and returns its sentence for the load's error. Unless a previous load of the version still serves, the model
-   * index reports the failure too.
+   * Logs a failed version and returns its sentence for the load's error. The model index reports the failure too, unless a previous load of
+   * the version is still in service.
    */
   #versionFailure(entry: ModelEntry, version: number, error: InferenceError): string {
     const reason = `${inferenceCodeText[error.code]}: ${error.message}`;
@@ -211,8 +211,8 @@ export class ModelLoader {
   }
 
   /**
-   * Unloads a model, and the ensembles that use it; those return when the model is loaded again. `unloadDependents` also unloads the steps
-   * that were loaded only for this ensemble.
+   * Unloads a model and the ensembles that use it. Those ensembles return to service when the model is loaded again. `unloadDependents`
+   * also unloads the steps that were loaded only for this ensemble.
    */
   unload(entry: ModelEntry, unloadDependents: boolean): void {
     const steps = entry.recipe === null ? [] : composingModels(entry.recipe.found.config);
@@ -226,7 +226,7 @@ export class ModelLoader {
     }
   }
 
-  /** Limits the load of a model that was unloaded meanwhile to the drain time: the load may hang in the model's own code. */
+  /** Limits a load whose model was unloaded meanwhile to the drain time, because the load may hang in the model's own code. */
   #limitLoad(entry: ModelEntry): void {
     const { loading } = entry;
     if (loading === null) return;
@@ -247,7 +247,7 @@ async function recipeOf(found: CatalogModel): Promise<EnsembleRecipe> {
   return { found, labels: await readLabels(found.modelDirectory, found.config) };
 }
 
-/** Returns whether no version of the model is known, except for the reason why a load failed. */
+/** Returns whether no version of the model is known. An entry that contains only the reason of a failed load counts as unknown. */
 function isUnknownYet(entry: ModelEntry): boolean {
   return entry.versions.size === 0 || entry.versions.has(-1);
 }

@@ -1,7 +1,10 @@
 import { InferenceError } from "@galatea/base";
 import { releaseResponse, type ResponseSink, type InferenceResponse, type Outcome } from "../inference/index.ts";
 
-/** Delivers a request's responses to its sink: exactly one of them is the last, in every outcome, and none follows it. */
+/**
+ * Delivers a request's responses to its sink. Exactly one response is the last, whether the request succeeds or fails. Later responses are
+ * released.
+ */
 export class ResponseStream implements ResponseSink {
   readonly #sink: ResponseSink;
   readonly #reshape: ((response: InferenceResponse) => InferenceResponse) | null;

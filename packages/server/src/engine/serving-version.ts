@@ -65,7 +65,7 @@ export class ServingVersion implements AsyncDisposable {
     calls: CallGraph;
     /** The model's client for calls of other models (BLS); null for an ensemble. */
     bls: BlsClient | null;
-    /** Time that disposal waits for requests and for the model's own code. */
+    /** Time in milliseconds that disposal waits for requests and for the model's own code. */
     drainMsMax: number;
   }) {
     this.config = parts.config;

@@ -16,7 +16,7 @@ export interface VersionExchangeDependencies {
   readonly table: ModelTable;
   readonly clock: Clock;
   readonly calls: CallGraph;
-  /** See `ServingVersion`. */
+  /** Time in milliseconds that an unload waits for requests and for the model's own code. */
   readonly drainMsMax: number;
   readonly log: Logger;
   readonly scheduler: (config: ModelConfig, version: number, made: Composition) => Scheduler;
@@ -87,8 +87,8 @@ export class VersionExchange {
   }
 
   /**
-   * Takes a model and the ensembles that use it out of service. Those ensembles return when the model is loaded again, unless they are
-   * unloaded themselves.
+   * Takes a model and the ensembles that use it out of service. Those ensembles return to service when the model is loaded again, unless
+   * they are unloaded themselves.
    */
   withdraw(entry: ModelEntry): void {
     const isEnsemble = entry.recipe !== null;

@@ -19,6 +19,6 @@ export interface CallingExecution {
   readonly executionMsMax: number | null;
   /** The calls by other models that this execution serves. */
   readonly callers: ReadonlySet<RequestCaller>;
-  /** False when its instance is already free for another execution. */
+  /** False if the execution's instance is already free for another execution. */
   readonly holdsInstance: boolean;
 }

@@ -25,8 +25,8 @@ export class ExecutionNotStarted extends InferenceError {
 }
 
 /**
- * `up`: executes batches. `restarting`: its worker has ended and a new one is starting. `failed`: its worker cannot be started; batches
- * fail with the reason. `dormant`: its worker is started when it is needed.
+ * The state of an instance. `up`: it executes batches. `restarting`: its worker has ended and a new one is starting. `failed`: its worker
+ * cannot be started, and batches fail with the reason. `dormant`: its worker is started when it is needed.
  */
 export type InstanceState = "up" | "restarting" | "failed" | "dormant";
 

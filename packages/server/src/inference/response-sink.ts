@@ -2,16 +2,16 @@ import type { Outcome } from "./response.ts";
 
 /**
  * Receives the responses to one request of a decoupled model, in order, as they are produced. `respond` takes ownership of the outcome;
- * null with `isFinal` ends the responses without another one. `taken` returns credit to the producer: call it once for each outcome, when
- * it was sent. A producer waits when too many of its responses are not acknowledged.
+ * null with `isFinal` ends the responses without another one. The sink must call `taken` once for each outcome, after it was sent, to
+ * acknowledge it. A producer pauses while too many of its responses are not acknowledged.
  */
 export interface ResponseSink {
   respond(outcome: Outcome | null, isFinal: boolean, taken: () => void): void;
 }
 
 /**
- * The result of an execution for a request whose responses are sent later, or to its sink. The request is released with the execution: its
- * instance is free and its inputs are no longer used. It completes when `ended` resolves; until then it counts as in flight.
+ * The result of an execution for a request whose responses are sent later, or to its sink. When the execution ends, its instance is free
+ * and the request's inputs are no longer used. The request completes when `ended` resolves and counts as in flight until then.
  */
 export class DeferredResponses {
   /**

@@ -4,19 +4,22 @@ import { ModelConfigSchema, ModelTransactionPolicySchema } from "./message.ts";
 import type { EnsembleStepConfig, ModelConfig } from "./model-config.ts";
 import { throwInvalidConfig } from "./invalid-config.ts";
 
-/** Determines how often an ensemble tensor arrives: once for the request, or once for each response of this decoupled step. */
+/**
+ * The source that determines how often an ensemble tensor is produced: once for the request, or once for each response of this decoupled
+ * step.
+ */
 type Origin = "request" | EnsembleStepConfig;
 
 /**
- * Returns whether an ensemble is decoupled. Rejects an ensemble in which a step, or the outputs, would combine a tensor that arrives once
- * with one that arrives many times, or tensors of two independent decoupled steps.
+ * Returns whether an ensemble is decoupled. Rejects an ensemble in which a step, or the outputs, would combine a tensor that is produced
+ * once with one that is produced many times, or tensors of two independent decoupled steps.
  */
 export function checkDecoupledOrigins(config: ModelConfig, composing: ReadonlyMap<string, ModelConfig>): boolean {
   if (config.scheduling.kind !== "ensemble") return config.decoupled;
   const origins = new Map<string, Origin>(config.inputs.map((input) => [input.name, "request"]));
   const namers = namersOf(config);
   let isDecoupled = false;
-  // Steps may be listed in any order. Steps of a cycle are never reached, and never run.
+  // The loop repeats because steps may be listed in any order. Steps of a cycle never get an origin, and never run.
   let waiting: readonly EnsembleStepConfig[] = config.scheduling.steps;
   for (let waitingCount = -1; waiting.length !== waitingCount;) {
     waitingCount = waiting.length;
@@ -37,8 +40,8 @@ export function checkDecoupledOrigins(config: ModelConfig, composing: ReadonlyMa
 }
 
 /**
- * Returns the step to which Triton's errors attribute each tensor: the ensemble itself when it reads or writes it, otherwise the first step
- * that names it.
+ * Maps each tensor to the model that Triton's errors name: the ensemble if the tensor is one of its inputs or outputs, otherwise the first
+ * step that reads or writes the tensor.
  */
 function namersOf(config: ModelConfig): ReadonlyMap<string, string> {
   const namers = new Map<string, string>();

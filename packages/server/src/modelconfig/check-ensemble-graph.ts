@@ -90,7 +90,7 @@ function checkTensorFlow(message: ModelConfigMessage, ensemble: EnsembleMessage)
   }
 }
 
-/** Returns the tensor nearest to `output` in its upstream that no step writes. */
+/** Follows the graph upstream from `output` and returns the first tensor that no step writes. */
 function missingFor(
   output: string,
   waiting: readonly { reads: readonly string[]; writes: readonly string[] }[],

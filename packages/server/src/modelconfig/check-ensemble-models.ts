@@ -12,8 +12,8 @@ interface TensorFact {
 }
 
 /**
- * Checks an ensemble against the completed configurations of its steps' models. `composing` has them by model name, and must have all of
- * them. Returns the ensemble's configuration with `decoupled` set as its steps require, regardless of its own setting.
+ * Checks an ensemble against the completed configurations of its steps' models. `composing` maps the name of every step's model to its
+ * configuration. Returns the ensemble's configuration with `decoupled` set as its steps require, regardless of its own setting.
  */
 export function checkEnsembleModels(config: ModelConfig, composing: ReadonlyMap<string, ModelConfig>): ModelConfig {
   if (config.scheduling.kind !== "ensemble") return config;
@@ -26,7 +26,7 @@ export function checkEnsembleModels(config: ModelConfig, composing: ReadonlyMap<
         `ensemble ${config.name} contains models that are not available or ambiguous: ${step.modelName}`,
       );
     }
-    // For a step that does not batch, the batch is part of the shape.
+    // The limit does not apply to a step that does not batch: the batch is part of the step's shapes.
     if (model.maxBatchSize > 0 && model.maxBatchSize < config.maxBatchSize) {
       throwInvalidConfig(
         `ensemble ${config.name} allows maximum batch size ${config.maxBatchSize}, but it contains model ${model.name} ` +

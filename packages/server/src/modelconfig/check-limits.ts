@@ -3,11 +3,11 @@ import { throwInvalidConfig } from "./invalid-config.ts";
 
 /** Limits of numbers and lists in a configuration that cost memory or processes. Triton has no such limits. */
 export const configLimits = {
-  /** Instances of all instance groups together. */
+  /** Number of instances of all instance groups together. */
   instances: 1024,
   priorityLevels: 1024,
   preferredBatchSizes: 1024,
-  /** Limit of the inputs, and of the outputs. */
+  /** Limit of the number of inputs, and of the number of outputs. */
   tensors: 4096,
   dims: 32,
   ensembleSteps: 1024,

@@ -10,7 +10,7 @@ interface BackendRow {
   readonly file: string;
 }
 
-/** In Triton's order: the first matching row decides. */
+/** The backends in Triton's order; the first matching row selects the backend. */
 const backendRows: readonly BackendRow[] = [
   { backend: "tensorflow", platform: "tensorflow_savedmodel", file: "model.savedmodel" },
   { backend: "tensorflow", platform: "tensorflow_graphdef", file: "model.graphdef" },

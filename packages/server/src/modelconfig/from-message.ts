@@ -67,7 +67,7 @@ function warmUpSample(sample: ModelConfigMessage["modelWarmup"][number]): WarmUp
 
 type WarmUpData = ModelConfigMessage["modelWarmup"][number]["inputs"][string]["inputDataType"];
 
-/** A member that is present decides, even if its value is false. */
+/** Returns the content of a warm-up input. The member that is set selects the content, even if its value is false. */
 function warmUpContent(data: WarmUpData): WarmUpInput["content"] {
   switch (data.case) {
     case "zeroData":

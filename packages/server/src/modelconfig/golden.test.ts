@@ -8,7 +8,7 @@ import { printConfigJsonText } from "./print-json.ts";
 
 interface Golden {
   readonly models: Readonly<Record<string, { readonly pbtxt: string; readonly printed: string }>>;
-  /** A model without config.pbtxt: what its `auto_complete_config` was handed, and the configuration after it. */
+  /** A model without config.pbtxt: the configuration that its `auto_complete_config` received, and the completed configuration. */
   readonly autoCompleted: { readonly handedOut: string; readonly printed: string };
 }
 
@@ -23,7 +23,7 @@ suite("the printed configuration is Triton's, byte for byte", () => {
         versionEntries: ["model.py"],
         gpuCount: 0,
       });
-      // Newer than the recording: ensembles print max_inflight_requests.
+      // The printed texts were recorded before ensembles had max_inflight_requests.
       assert.equal(printConfigJsonText(config).replace(',"max_inflight_requests":0', ""), printed);
     });
   }

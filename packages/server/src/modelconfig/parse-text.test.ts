@@ -10,7 +10,7 @@ const types =
   "TYPE_INVALID, TYPE_BOOL, TYPE_UINT8, TYPE_UINT16, TYPE_UINT32, TYPE_UINT64, TYPE_INT8, TYPE_INT16, TYPE_INT32, " +
   "TYPE_INT64, TYPE_FP16, TYPE_FP32, TYPE_FP64, TYPE_STRING, TYPE_BF16";
 
-/** What is written, where the mistake is, what is said. */
+/** Invalid configurations: the text, the position of the problem, and the message. */
 const broken: readonly (readonly [string, string, string])[] = [
   ["max_bach_size: 8", "1:1", "unknown field 'max_bach_size' in ModelConfig; did you mean 'max_batch_size'?"],
   ["input { dim: 1 }", "1:9", "unknown field 'dim' in 'input[0]' (ModelInput); did you mean 'dims'?"],

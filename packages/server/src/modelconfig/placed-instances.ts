@@ -13,7 +13,7 @@ export interface PlacedInstance {
 const computeCapabilityMin = "6.000000";
 
 /**
- * Returns the instances of a completed configuration. A KIND_GPU group has `count` instances on each GPU that it names; on a machine
+ * Returns the instances of a completed configuration. A KIND_GPU group has `count` instances on each GPU that it names or, on a machine
  * without GPUs, `count` instances on the CPU. Throws INVALID_ARG, with Triton's text, for a GPU that is absent.
  */
 export function placedInstances(

@@ -66,7 +66,10 @@ suite("answers of decoupled steps", () => {
     ["one", complete("one", `backend: "python" ${tensors}`)],
     ["many", complete("many", `backend: "python" ${tensors} model_transaction_policy { decoupled: true }`)],
   ]);
-  /** `"many: I>X"` is a step; a second tensor that it reads goes to its input B. */
+  /**
+   * `"many: I>X"` is a step of the model `many` that reads tensor I and writes tensor X. A second tensor that it reads is connected to its
+   * input B.
+   */
   const ensemble = (steps: readonly string[], more = "") => {
     const written = steps.map((step) => {
       const [model = "", read = "", made = ""] = step.split(/: |>/);

@@ -4,7 +4,10 @@ import type { ModelConfig } from "./model-config.ts";
 
 interface UnsupportedFeature {
   readonly field: string;
-  /** The condition, as the reference documents it; absent when every value except the default is rejected. */
+  /**
+   * The condition under which the field is rejected, as text for the reference documentation. Absent if every value except the default is
+   * rejected.
+   */
   readonly when?: string;
   readonly used: (message: ModelConfigMessage) => boolean;
 }

@@ -48,7 +48,7 @@ export async function writeOnnxChunks(
   await writeWaiting();
 }
 
-/** Writes all bytes. Repeats after a partial write, so that a full disk is reported by the next call. */
+/** Writes all bytes. A full disk causes a partial write without an error; the next write then reports the error. */
 async function writeAll(file: FileHandle, pieces: readonly Uint8Array[]): Promise<void> {
   let rest = pieces;
   while (rest.length > 0) {

@@ -3,7 +3,7 @@ import type { OnnxChunk } from "./chunks.ts";
 
 /** External constants are aligned to pages, so that ONNX Runtime can map them to memory. */
 const pageBytes = 4096;
-/** Smaller constants stay in the model file: shapes must be there for readers. */
+/** Constants with fewer bytes stay in the model file, because programs that read the model expect the constants of shapes there. */
 const externalBytesMin = 1024;
 
 /** A model whose large constants are in a separate file next to it, and the content of that file. */

@@ -49,7 +49,7 @@ export interface ExternalBytes {
 
 export interface Operator {
   readonly operator: string;
-  /** Operator domain: "" is ONNX itself, "com.microsoft" has ONNX Runtime's fused operators. */
+  /** Operator domain: "" for ONNX's own operators, "com.microsoft" for the fused operators of ONNX Runtime. */
   readonly domain: string;
   /** Names of the input tensors; "" omits an optional input. */
   readonly inputs: readonly string[];

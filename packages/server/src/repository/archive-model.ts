@@ -4,22 +4,24 @@ import { readConfigText } from "../modelconfig/index.ts";
 import { listDirectories, readConfigFile } from "./directories.ts";
 import { parseVersionDirectory } from "./version-policy.ts";
 
-/** The model that an unpacked archive contains, located in its repository; loaded through the container API. */
+/**
+ * The model of an unpacked archive: its repository directory, and its model directory within it. It is loaded through the container API.
+ */
 export interface ArchiveModel {
   readonly repositoryDirectory: string;
   readonly modelDirectoryName: string;
 }
 
-/** A directory of an archive. `steps` are the models that its ensemble needs; null when it is not an ensemble. */
+/** A directory of an archive. `steps` are the models that its ensemble needs; null if the directory is not an ensemble. */
 export interface ArchiveCandidate {
   readonly directoryName: string;
   readonly steps: readonly string[] | null;
 }
 
 /**
- * Finds the model of an archive: the archive itself when config.pbtxt (or, without any, a version directory) is directly inside, else the
- * ensemble among its directories, else the only directory. Several models without an ensemble are INVALID_ARG with their names; Triton
- * takes the one that its file system lists last.
+ * Finds the model of an archive. The archive itself is the model if it directly contains config.pbtxt or, without that file, a version
+ * directory. Otherwise the model is the ensemble among the archive's directories, or the only directory. Throws INVALID_ARG with the names
+ * of the models if there are several without an ensemble; Triton serves the one that the file system lists last.
  */
 export async function findArchiveModel(directory: string): Promise<ArchiveModel> {
   const itself = { repositoryDirectory: dirname(directory), modelDirectoryName: basename(directory) };
@@ -64,8 +66,8 @@ export function chooseArchiveModel(candidates: readonly ArchiveCandidate[]): str
 }
 
 /**
- * Returns the steps of an ensemble's configuration; null for another model. In a configuration that does not parse, only the `platform`
- * line is searched for.
+ * Returns the steps of an ensemble's configuration; null for any other model. In a configuration that does not parse, searches only for the
+ * `platform` line.
  */
 function stepsIn(text: string): readonly string[] | null {
   const { message } = readConfigText(text);

@@ -9,7 +9,10 @@ const remoteStores: readonly (readonly [string, string])[] = [
   ["as://", "Azure Storage"],
 ];
 
-/** Returns why a path or URL cannot be served as a model repository, with Triton's code and text if it has one; null when it can. */
+/**
+ * Returns the reason why a path or URL cannot be served as a model repository; null if it can be served. The reason has Triton's code and
+ * text if Triton has one.
+ */
 export async function checkRepositoryPath(repository: string): Promise<string | null> {
   for (const [scheme, store] of remoteStores)
     if (repository.startsWith(scheme))

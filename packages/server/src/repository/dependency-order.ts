@@ -1,8 +1,8 @@
 import { circularDependencyText, stepNotLoadedText, unavailableStepsText } from "./failure-texts.ts";
 
 /**
- * Models sorted by their dependencies. In `rounds`, the steps of every model are in earlier rounds. `failures` has the reason of each model
- * that is in no round.
+ * Models sorted by their dependencies. The steps of every model in `rounds` are in earlier rounds. `failures` maps each model that is in no
+ * round to the reason.
  */
 export interface DependencyOrder {
   readonly rounds: readonly (readonly string[])[];
@@ -53,7 +53,7 @@ export function dependencyOrder(steps: ReadonlyMap<string, readonly string[]>): 
   return { rounds, failures };
 }
 
-/** Returns the shortest dependency cycle of a model, which begins and ends with the model; null when there is none. */
+/** Returns the shortest dependency cycle of a model, which begins and ends with the model; null if there is none. */
 function circleThrough(name: string, steps: ReadonlyMap<string, readonly string[]>): readonly string[] | null {
   const cameFrom = new Map<string, string>();
   let edge = [name];

@@ -61,8 +61,8 @@ export async function readConfigFile(path: string): Promise<string | null> {
 }
 
 /**
- * Returns the version numbers of a model's directories, ascending, and the names of ignored directories that may be meant as versions.
- * Those are names that look like numbers; without any version, all directories.
+ * Returns the version numbers of a model's directories, ascending, and the names of ignored directories that their author may have intended
+ * as versions. These are the directories whose names resemble numbers or, in a model without versions, all directories.
  */
 export async function listVersions(
   modelDirectory: string,

@@ -17,9 +17,9 @@ export interface CatalogOptions extends ReadOptions {
   readonly repositoryDirectories: readonly string[];
   /** Serves one directory under another name, for an archive registered through the container API; null otherwise. */
   readonly mapping: { readonly directoryName: string; readonly servedName: string } | null;
-  /** Parent of the directories that contain the files of `file:` parameters. */
+  /** Parent of the directories with the files of `file:` parameters. */
   readonly overrideDirectory: string;
-  /** Limit of the disk space of these directories. */
+  /** Maximum disk space of all directories below `overrideDirectory`, in bytes. */
   readonly overrideBytesMax: number;
 }
 
@@ -61,8 +61,8 @@ export class DirectoryCatalog implements AsyncDisposable {
   }
 
   /**
-   * Returns a model with its completed configuration. Throws NOT_FOUND when no repository contains the name, or several do; other errors
-   * describe what is invalid.
+   * Returns a model with its completed configuration. Throws NOT_FOUND if no repository contains the name or several do. Throws other
+   * errors, which describe the problem, if the model is invalid.
    */
   async find(name: string, override: ModelOverride | null): Promise<FoundModel> {
     // The served name of an archive is not a path: TargetModel may contain slashes.
@@ -111,7 +111,7 @@ export class DirectoryCatalog implements AsyncDisposable {
     return mapping !== null && mapping.directoryName === directoryName ? mapping.servedName : directoryName;
   }
 
-  /** Returns the directory of a served name; null when the directory is only served under another name. */
+  /** Returns the directory name of a served name; null if the directory of that name is served under another name. */
   #directoryName(servedName: string): string | null {
     const { mapping } = this.#options;
     if (mapping === null) return servedName;

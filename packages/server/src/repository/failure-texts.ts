@@ -16,7 +16,7 @@ export function missingVersionText(ensemble: string, step: string, version: numb
   return `ensemble '${ensemble}' depends on '${step}' whose required version ${version} is not loaded.`;
 }
 
-/** Returns Triton's text for a model that could not be polled, with the reason appended, which Triton's text hides. */
+/** Returns Triton's text for a model that could not be polled. Appends the reason, which Triton only logs. */
 export function pollErrorText(name: string, why: string): string {
   return `failed to load '${name}', failed to poll from model repository: ${why}`;
 }

@@ -1,6 +1,6 @@
 /**
  * Model repositories on disk: their models, the versions to serve, the steps of ensembles, the model of an archive. `DirectoryCatalog`
- * reads the disk at every call and has the shape of the engine's `Catalog`. It owns the directories of `file:` overrides until it is
+ * reads the disk at every call and is compatible with the engine's `Catalog`. It owns the directories of `file:` overrides until it is
  * disposed.
  *
  * All errors are InferenceError with Triton's texts.

@@ -35,7 +35,7 @@ export interface ReadOptions {
   /** False if models without a configuration file are rejected (`--disable-auto-complete-config`). */
   readonly autoComplete: boolean;
   readonly gpuCount: number;
-  /** See `CompletionContext`. */
+  /** Returns the backends that do not support GPUs, for `CompletionContext.cpuBackends`. */
   readonly cpuBackends?: () => Promise<ReadonlySet<string>>;
 }
 

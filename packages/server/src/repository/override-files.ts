@@ -2,7 +2,7 @@ import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { dirname, join, normalize } from "node:path";
 import { InferenceError } from "@galatea/base";
 
-/** Number of directories that one model may use at once: the loading version's and the draining version's. */
+/** Maximum number of directories of one model: one for the version that loads and one for the version that drains. */
 const keptPerModel = 2;
 /** Disk space that even an empty file takes: one block and one directory entry. */
 const entryBytes = 4096;
@@ -13,9 +13,11 @@ interface CreatedDirectory {
 }
 
 export interface OverrideFilesOptions {
-  /** Created when it is first needed. */
+  /** Parent of all directories; created when the first files are written. */
   readonly parent: string;
-  /** Limit of all directories together. Without it, a model that loads others from its own files could fill the disk. */
+  /**
+   * Maximum disk space of all directories together, in bytes. Without it, a model that loads others from its own files could fill the disk.
+   */
   readonly bytesMax: number;
 }
 

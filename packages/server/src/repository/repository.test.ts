@@ -17,7 +17,7 @@ const step = (model: string) =>
   `step { model_name: "${model}" model_version: -1 input_map { key: "I" value: "X" } output_map { key: "O" value: "Y" } }`;
 const ensemble = (model: string) => `platform: "ensemble" ${ensembleIo} ensemble_scheduling { ${step(model)} }`;
 
-/** A fresh directory with these files (a path ending in "/" is an empty directory); removed after the test. */
+/** Creates a directory with these files and removes it after the test. A path that ends in "/" is an empty directory. */
 async function folder(t: TestContext, files: Readonly<Record<string, string>>): Promise<string> {
   const root = await mkdtemp(join(tmpdir(), "galatea-repository-"));
   t.after(() => rm(root, { recursive: true }));

@@ -39,16 +39,16 @@ interface Checked {
   readonly found: FoundModel | null;
   /** True if ensembles that use the model can be checked against its configuration. */
   readonly isComparable: boolean;
-  /** True if it has no errors but its configuration is completed only by a load. */
+  /** True if no error was found but only a load can complete the configuration. */
   readonly isOpen: boolean;
   /**
-   * The first error that a load would report; null when none was found. `poll`: before the versions are read; `load`: when a version is
-   * loaded.
+   * The first error that a load would report; null if none was found. `poll`: the load fails before it reads the versions. `load`: the load
+   * of a version fails.
    */
   readonly failure: { readonly at: "poll" | "load"; readonly why: string } | null;
 }
 
-/** A version with the error that its load would fail with. */
+/** A version and the error with which its load would fail. */
 export interface VersionProblem {
   readonly version: number;
   readonly error: InferenceError;
@@ -219,7 +219,7 @@ function validateEnsembles(checked: ReadonlyMap<string, Checked>, problems: Repo
     const isKnown = ({ inputs, outputs }: ModelConfig) => inputs.length > 0 && outputs.length > 0;
     if (!composing.every((step) => configs.has(step) && isKnown(configs.get(step)!))) continue;
     try {
-      // Stored with the properties derived from its steps, for ensembles that use this one.
+      // Stores the configuration with the properties derived from its steps, because other ensembles may use this one as a step.
       configs.set(name, checkEnsembleModels(config, configs));
     } catch (error) {
       if (!(error instanceof InferenceError)) throw error;

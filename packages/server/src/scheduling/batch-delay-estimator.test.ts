@@ -14,8 +14,8 @@ interface Loop {
 }
 
 /**
- * Clients that send one request after the other to one instance, the first of them alone at the start. Gives the sizes of the first
- * batches, and how long the instance was kept waiting at most.
+ * Simulates clients that each send one request after another to one instance; the first client starts before the others. Returns the sizes
+ * of the first batches and the longest time that the instance waited for requests.
  */
 function simulate(
   loop: Loop,
@@ -106,7 +106,7 @@ test("clients that did not return are not waited for repeatedly", () => {
   let waits = 0;
   for (let round = 0; round < 20; round += 1) {
     estimator.ended(4, 4 * ms, nowNs);
-    // Another client is queued; the four never return.
+    // A request of another client is queued. The four clients of the last batch never return.
     const untilNs = estimator.waitUntilNs(nowNs);
     if (untilNs !== null) {
       waits += 1;

@@ -2,22 +2,25 @@
 const fixedCostMinNs = 500_000;
 /** Factor by which the weight of earlier observations shrinks with each new one. */
 const memory = 0.97;
-/** Maximum wait, as shares of the fixed cost: up to the expected return of the clients, and additionally when they are late. */
+/**
+ * Limits of the wait as fractions of the fixed cost: `usualShare` up to the expected return of the clients, and `lateShare` in addition
+ * when the clients are late.
+ */
 const usualShare = 0.8;
 const lateShare = 0.2;
-/** Number of distinguished batch sizes; larger batches count as the largest. */
+/** Number of batch sizes with a separate return time. A larger batch shares the entry of the largest size. */
 const sizesMax = 256;
 
 /**
  * Estimates whether a free instance should wait for more requests.
  *
- * Clients that send one request after another return soon after their batch has ended. When they return at two different times, two groups
- * alternate at the instance for ever. Each execution then pays the cost that does not depend on the batch, such as reading weights and
- * waking threads: MiniLM takes 2.9 ms for one sentence and 5.5 ms for eight.
+ * A client that sends one request after another sends the next one soon after its batch has ended. Without a wait, such clients can split
+ * into two groups that alternate at the instance for ever. Each execution then pays the cost that does not depend on the batch size, such
+ * as reading weights and waking threads: MiniLM takes 2.9 ms for one sentence and 5.5 ms for eight.
  *
- * The estimator fits the cost of an execution as fixed + perRequest * requests. It also measures how long it takes until as many requests
- * as the last batch had have arrived again. A batch waits for returning clients when the expected wait is shorter than the fixed cost that
- * it saves.
+ * The estimator fits the cost of an execution as fixed + perRequest * requests. It also measures the return time: the time from the end of
+ * a batch until the same number of requests has arrived. A batch waits for returning clients when the expected wait is shorter than the
+ * fixed cost that it saves.
  */
 export class BatchDelayEstimator {
   /** Sums of weights, sizes, durations, squared sizes, and sizes times durations. */
@@ -26,7 +29,7 @@ export class BatchDelayEstimator {
   #durations = 0;
   #squares = 0;
   #products = 0;
-  /** By batch size: time in nanoseconds after which as many requests as a batch had have arrived again; 0 when unknown. */
+  /** Return times in nanoseconds by batch size: the time until as many requests have arrived as the batch had. 0 when unknown. */
   readonly #returnNs = new Float64Array(sizesMax);
   #endedNs = 0;
   #endedCount = 0;
@@ -34,8 +37,8 @@ export class BatchDelayEstimator {
   #fixedNs = 0;
 
   /**
-   * Records an execution that has ended, before the requests of its batch settle. `durationNs` is null for one that failed: it may have
-   * ended early, and does not tell what a batch costs.
+   * Records an execution that has ended, before the requests of its batch settle. `durationNs` is null for a failed execution, whose
+   * duration would distort the fitted cost.
    */
   ended(requestCount: number, durationNs: number | null, nowNs: number): void {
     if (durationNs !== null) this.#fit(requestCount, durationNs);
@@ -70,7 +73,7 @@ export class BatchDelayEstimator {
     if (fixed < fixedCostMinNs || dueNs - nowNs > fixed * usualShare) return null;
     const untilNs = dueNs + Math.min(usual, fixed) * lateShare;
     if (nowNs < untilNs) return untilNs;
-    // The clients did not return in the expected time: they are slower now, or gone.
+    // The clients did not return in the expected time: they have become slower or have disconnected.
     this.#returnNs[this.#place()] = usual * 2;
     this.#missing = 0;
     return null;

@@ -1,7 +1,7 @@
 import type { DynamicBatchingConfig, ModelConfig, QueuePolicy } from "../modelconfig/index.ts";
 import type { InferenceRequest } from "../inference/index.ts";
 
-/** The parameters of batching, each in the unit in which it is compared. */
+/** The parameters of batching, converted to the units in which the scheduler compares them. */
 export interface BatchPolicy {
   /** At least 1. */
   readonly batchSizeMax: number;
@@ -49,10 +49,10 @@ export type BatchDecision =
   | { readonly kind: "wait"; readonly untilNs: number };
 
 /**
- * Chooses a batch by Triton's rule. It scans waiting requests, in order, while they fit the largest batch and agree in shape. A scanned
- * prefix of a preferred size is sent while the oldest request may still wait. Otherwise everything scanned is sent when it cannot grow,
- * when it has reached the largest preferred size, or when the oldest request may not wait any longer; else the batch waits. Preferred sizes
- * are not upper bounds. The queue must not be empty.
+ * Chooses a batch by Triton's rule. Scans the waiting requests in order, while they fit in the largest batch and have the same batch key.
+ * If a scanned prefix has a preferred size and the oldest request may still wait, that prefix is sent. Otherwise all scanned requests are
+ * sent if the batch cannot grow, has reached the largest preferred size, or contains a request that may not wait any longer. Otherwise the
+ * batch waits. Preferred sizes are not upper bounds. The queue must not be empty.
  */
 export function chooseBatch<Candidate extends BatchCandidate>(
   queue: CandidateQueue<Candidate>,
@@ -93,9 +93,9 @@ export function chooseBatch<Candidate extends BatchCandidate>(
 }
 
 /**
- * Returns the time until which a request may wait; Infinity without a limit. The policy's timeout counts from the arrival in this queue. An
- * earlier deadline of the request itself counts if the policy allows it, even when the policy has no timeout (Triton compares with a
- * timeout of 0 and so ignores the request's deadline).
+ * Returns the time until which a request may wait; Infinity without a limit. The policy's timeout counts from the arrival in this queue. If
+ * the policy allows it, an earlier deadline of the request applies too, even if the policy has no timeout. In that case Triton ignores the
+ * request's deadline, because it compares the deadline with a timeout of 0.
  */
 export function queueDeadlineNs(policy: QueuePolicy, queuedNs: number, requestDeadlineNs: number): number {
   const { defaultTimeoutUs, allowTimeoutOverride } = policy;

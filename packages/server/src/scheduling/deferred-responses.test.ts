@@ -1,4 +1,4 @@
-/** Requests to decoupled models in schedulers: released first, and settled with their last response. */
+/** Tests of requests to decoupled models: the execution releases a request first, and the last response settles it. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { InferenceError } from "@galatea/base";

@@ -24,16 +24,17 @@ import { WakeUp } from "./wake-up.ts";
 /**
  * Creates a scheduler that forms batches while requests wait.
  *
- * - While every instance executes, batches continue to form. An instance that accepts a second execution ahead of time gets one only
- *   when that batch cannot grow any more: handing over a small one early hides about 20 us and costs a whole execution. With
- *   priorities or a queue policy nothing is handed over ahead of time, because they do not apply to batches of an instance.
- * - Requests that arrive in one event loop tick are batched together, at its end. Without this, the first of a burst would be executed
- *   alone and the rest after it.
- * - Without a configured delay, a batch still waits for the next requests of clients whose batch has just ended, when that is cheaper than
- *   another execution (`BatchDelayEstimator`).
- * - Queue timeouts fire by timer, also while every instance is busy. They end when a batch is handed to an instance, and apply again
- *   to requests that it hands back.
- * - `preserve_ordering` orders responses by arrival across instances. Cancelled and timed-out requests settle at once.
+ * - While every instance executes, batches continue to grow. An instance that accepts a second execution in advance gets one only when that
+ *   batch cannot grow any more. Handing over a small batch early hides about 20 us but costs a whole execution. With priorities or a queue
+ *   policy no batch is handed over in advance, because these rules no longer apply to requests that an instance has received.
+ * - Requests that arrive in one event loop tick are batched at the end of the tick. Without this, the first request of a burst would be
+ *   executed alone and the others after it.
+ * - Without a configured delay, a batch still waits for the next requests of clients whose batch has just ended, if that wait is cheaper
+ *   than another execution (`BatchDelayEstimator`).
+ * - A timer enforces queue timeouts, also while every instance is busy. A timeout no longer applies after the batch was handed to an
+ *   instance; it applies again if the instance hands the request back.
+ * - `preserve_ordering` sends responses in the order in which their requests arrived, across all instances. Cancelled and timed-out
+ *   requests settle at once.
  */
 export function createDynamicBatchScheduler(
   instances: readonly Instance[],
@@ -181,7 +182,10 @@ class DynamicBatchScheduler implements Scheduler, RequestOwner, PoolEvents {
     this.#delayOver[Symbol.dispose]();
   }
 
-  /** Returns whether the batch waits for returning clients, which requires that each of its requests may wait. */
+  /**
+   * Returns whether the batch waits for returning clients, and sets the timer that ends the wait. A batch never waits while a queued
+   * request has a deadline.
+   */
   #gathers(nowNs: number): boolean {
     const untilNs = this.#delayEstimator?.waitUntilNs(nowNs) ?? null;
     if (untilNs === null || this.#queue.nextDeadlineNs() !== null) return false;
@@ -210,7 +214,10 @@ class DynamicBatchScheduler implements Scheduler, RequestOwner, PoolEvents {
     this.#drainIfIdle();
   }
 
-  /** Timers have a resolution of milliseconds. A timer whose request has left the queue is set again for the next one. */
+  /**
+   * Sets the timer for the earliest queue deadline, unless a timer already fires before it. When the timer fires, it is set again for the
+   * next deadline. Timers have a resolution of milliseconds.
+   */
   #armExpiry(): void {
     const atNs = this.#queue.nextDeadlineNs();
     if (atNs === null || (this.#expiry !== null && this.#expiry.atNs <= atNs)) return;

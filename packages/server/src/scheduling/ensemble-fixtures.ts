@@ -60,13 +60,13 @@ export interface RunningStream {
   error(error: InferenceError): Promise<void>;
   /** Sends the final flag without a response. */
   final(): Promise<void>;
-  /** Its execution has returned. */
+  /** Ends the execution of the step, as a backend does when `execute` resolves. */
   release(): Promise<void>;
 }
 
 const stepTimes = { queuedNs: 100, startedNs: 110, computeInputNs: 1, computeInferNs: 2, computeOutputNs: 3 };
 
-/** Steps that a test ends; each output has its own block, and inputs are released when the step ends. */
+/** Step models whose steps end when the test ends them. Each output has its own block. A step's inputs are released when the step ends. */
 export class StubSteps implements StepModels {
   /** Steps that continue after their request was cancelled, like an execution that cannot be stopped. */
   ignoresSignal = false;
@@ -162,7 +162,7 @@ export class StubSteps implements StepModels {
   }
 }
 
-/** An ensemble over steps that a test ends; a step of a model whose name is in capitals is decoupled. */
+/** Creates the scheduler of an ensemble whose steps the test ends. A step is decoupled if its model's name is in capitals. */
 export function scheduled(
   graph: EnsembleStepConfig[],
   config: Partial<ModelConfig> & { inflightRequestsMax?: number },

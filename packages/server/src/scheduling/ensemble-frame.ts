@@ -15,9 +15,9 @@ export interface FrameRun {
 }
 
 /**
- * The state of an ensemble for its request, or for one response of a decoupled step: tensors, and which steps have not ended. The request's
- * frame is the root. The frame of a response is a child of the frame in which the decoupled step ran. A frame reads only its own tensors,
- * because no step reads tensors of two levels.
+ * The state of an ensemble run, for its request or for one response of a decoupled step: the tensors, and which steps have not ended. The
+ * request's frame is the root. The frame of a response is a child of the frame in which the decoupled step ran. A frame reads only its own
+ * tensors, because no step reads tensors of two levels.
  */
 export class EnsembleFrame {
   readonly level: number;
@@ -32,8 +32,8 @@ export class EnsembleFrame {
   /** Acknowledges the response to the step that sent it, which may then send another one. */
   #taken: (() => void) | null;
   /**
-   * Number of reasons to withhold the acknowledgement: this frame until it has ended, its response until it is sent, and child frames that
-   * are not acknowledged.
+   * Number of conditions that withhold the acknowledgement: the frame has not ended, its response is not sent, or a child frame is not
+   * acknowledged.
    */
   #creditHolders = 1;
 
@@ -126,7 +126,7 @@ export class EnsembleFrame {
     this.#creditHolders++;
   }
 
-  /** Removes one reason to withhold the acknowledgement; after the last one, acknowledges the response. */
+  /** Removes one condition that withholds the acknowledgement. After the last one, acknowledges the response. */
   releaseCredit(): void {
     if (--this.#creditHolders > 0) return;
     this.#giveCredit();

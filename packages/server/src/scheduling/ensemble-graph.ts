@@ -96,7 +96,7 @@ export function ensembleGraph(config: ModelConfig, stepConfigs: readonly ModelCo
   };
 }
 
-/** Sets the levels of the steps. A checked configuration has no cycles, and no step that reads tensors of two levels. */
+/** Returns the steps with their levels. A checked configuration has no cycles, and no step that reads tensors of two levels. */
 function levelled(steps: readonly GraphStep[]): readonly GraphStep[] {
   const producers = producersOf(steps);
   const levels = new Map<number, number>();
@@ -134,7 +134,7 @@ export function selectEnsembleSteps(graph: EnsembleGraph, requestedOutputs: read
     const before = new Set<number>();
     for (const input of step.inputs) {
       const producer = producers.get(input.tensor);
-      // A decoupled step is not waited for: its response is present when a frame of this step's level begins.
+      // A step does not wait for a decoupled producer: a frame of the step's level starts with a response of that producer.
       if (producer !== undefined && !graph.steps[producer]?.isDecoupled) before.add(producer);
     }
     for (const producer of before) dependents[producer]?.push(index);
@@ -197,9 +197,9 @@ function neededSteps(
 }
 
 /**
- * Converts a tensor's shape between a producer and a reader of which only one batches; otherwise returns it unchanged. Shapes include the
- * batch axis. For a reader that batches, a shape that equals its dims gets a leading 1; in any other shape the first axis is the batch. A
- * reader that does not batch gets the whole shape when that fits its dims; otherwise a batch axis of 1 is removed.
+ * Converts a tensor's shape if only one of its producer and its reader batches; otherwise returns it unchanged. Shapes include the batch
+ * axis. For a reader that batches, a shape that equals the reader's dims gets a leading 1; in any other shape the first axis is the batch.
+ * A reader that does not batch gets the whole shape if that fits the reader's dims; otherwise a batch axis of 1 is removed.
  */
 export function adaptShape(
   shape: readonly number[],

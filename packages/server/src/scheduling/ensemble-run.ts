@@ -37,7 +37,10 @@ interface StepResponse {
 
 /** Limit of unacknowledged responses to one request. At the limit, further responses and the steps that produce them wait. */
 const unacknowledgedMax = 16;
-/** Limit of concurrent requests to one decoupled step for one ensemble request; each may produce responses faster than they are read. */
+/**
+ * Limit of concurrent requests to one decoupled step for one ensemble request. Without it, many requests could produce responses faster
+ * than the client reads them.
+ */
 const streamsMax = 16;
 
 /**
@@ -46,7 +49,7 @@ const streamsMax = 16;
  * request settles are aborted by their signal, and their results are released.
  *
  * The request's inputs are released at the start: the run has its own references to inputs that steps read. The last step that reads a
- * tensor is therefore its only holder and may write to it.
+ * tensor therefore has the only reference and may overwrite the tensor.
  */
 export class EnsembleRun implements FrameRun {
   readonly graph: EnsembleGraph;
@@ -62,7 +65,7 @@ export class EnsembleRun implements FrameRun {
   readonly #streams: StepGates | null;
   /** Aborts the other steps when one fails; null when steps never run concurrently. */
   readonly #controller: AbortController | null;
-  /** Frames with a complete response that is not sent yet, because earlier ones are not acknowledged. */
+  /** Frames with a complete response that is not sent yet, because too many earlier responses are not acknowledged. */
   #completeFrames: EnsembleFrame[] | null = null;
   #isSending = false;
   #isFinalSent = false;
@@ -135,7 +138,7 @@ export class EnsembleRun implements FrameRun {
     frame.openCount++;
     const { gates } = this.#shared;
     const streams = this.#streamsOf(this.graph.steps[index] as GraphStep);
-    // The usual case, a step that finds a free slot, allocates nothing.
+    // A step that finds a free slot, the usual case, starts without an allocation.
     if (streams === null && gates.enter(index)) return this.#run(frame, index);
     const waiting = new WaitingStep(index, streams === null ? [gates] : [streams, gates], () => {
       this.#waiting?.delete(waiting);
@@ -167,7 +170,7 @@ export class EnsembleRun implements FrameRun {
     else void this.#infer(frame, step);
   }
 
-  /** One async function for the whole step: two nested ones would cost every step a microtask. */
+  /** Runs a step that sends one response. This is one async function, because a nested one would cost every step a microtask. */
   async #infer(frame: EnsembleFrame, step: GraphStep): Promise<void> {
     try {
       const request = this.#stepRequest(frame, step);
@@ -309,8 +312,8 @@ export class EnsembleRun implements FrameRun {
   }
 
   /**
-   * Ends the responses of a request with a sink. The request itself settles after its steps were released, because their times are part of
-   * its record.
+   * Ends the responses of a request with a sink. The request itself settles after its steps were released, because the steps' times are
+   * part of the request's record.
    */
   #endResponses(): void {
     this.#state = "answered";

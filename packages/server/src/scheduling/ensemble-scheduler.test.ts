@@ -243,7 +243,7 @@ test("a request whose deadline passes while it waits for a slot of a step is rej
   );
   for (const model of ["a", "b", "a", "b"]) await hand.step(model).end();
   assert.deepEqual([sent[0]?.outcome, sent[2]?.outcome, clock.timerCount], ["m", "m", 0]);
-  // The outputs of two responses, which the caller owns.
+  // Only the outputs of the two responses are still allocated; the caller owns them.
   assert.deepEqual([hand.memory.live, hand.memory.faults], [2, []]);
   await scheduler.close();
 });
@@ -274,7 +274,7 @@ test("the batch axis is added or taken away between models that batch and models
   assert.deepEqual(adaptShape([2, 16], true, [-1, 16], false), [2, 16]);
 });
 
-/** A random acyclic graph: step i reads tensors made before it and writes one or two of its own. */
+/** Random acyclic graphs: each step reads tensors of the request or of earlier steps and writes one or two new tensors. */
 const graphs = fc
   .array(
     fc.record({ reads: fc.array(fc.nat(30), { minLength: 1, maxLength: 3 }), writes: fc.integer({ min: 1, max: 2 }) }),

@@ -9,19 +9,22 @@ import { queueFullError, requestCancelled, schedulerStoppingError } from "./refu
 import type { Scheduler, SchedulerResult } from "./scheduler.ts";
 import { StepGates } from "./step-gate.ts";
 
-/** Maximum number of cached plans. When the cache is full, the plan of another selection of outputs is built for each request. */
+/**
+ * Maximum number of cached plans, one for each selection of outputs. When the cache is full, the plan of a new selection is built for each
+ * request.
+ */
 const plansMax = 64;
 
 /**
- * Creates a scheduler that runs an ensemble. A step starts as soon as the steps that it reads from have ended, and tensors are passed by
- * reference. Steps that produce only unrequested outputs do not run (Triton 2.51 fails such requests with its deadlock text).
+ * Creates a scheduler that runs an ensemble. A step starts as soon as the steps that produce its inputs have ended, and tensors are passed
+ * by reference. Steps that produce only unrequested outputs do not run (Triton 2.51 fails such requests with its deadlock text).
  *
  * `record.startedNs - record.queuedNs` is the sum of the successful steps' times in queues. The compute durations are sums over the steps,
  * too, and can exceed the wall time when branches overlap.
  *
- * Steps that read from a decoupled step run once for each of its responses. Each result is a response of the ensemble, in the order in
- * which they are produced. A response of a step is acknowledged when all results of it were consumed: a slow client therefore slows down
- * all steps.
+ * Steps that read from a decoupled step run once for each of its responses. Each result is a response of the ensemble; results are sent in
+ * the order in which they are produced. A step's response is acknowledged after all results of it were consumed. A slow client therefore
+ * slows down all steps.
  */
 export function createEnsembleScheduler(
   config: ModelConfig,
@@ -95,7 +98,7 @@ class EnsembleScheduler implements Scheduler {
 
   #planFor({ requestedOutputs }: InferenceRequest): EnsemblePlan {
     if (requestedOutputs === null || requestedOutputs.length === 0) return this.#planForAll;
-    // A plan has its outputs in the order of the graph, whatever the order of the request.
+    // The order of the requested outputs does not matter, because a plan lists them in the order of the graph.
     const key = requestedOutputs.toSorted().join("\n");
     let plan = this.#plans.get(key);
     if (plan === undefined) {

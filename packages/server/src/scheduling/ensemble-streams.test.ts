@@ -1,4 +1,4 @@
-/** Ensembles with decoupled steps; the models of those have names in capitals. */
+/** Tests of ensembles with decoupled steps. The names of decoupled models are in capitals. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import * as fc from "fast-check";

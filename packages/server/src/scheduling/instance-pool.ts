@@ -31,7 +31,7 @@ export interface EndedExecution {
 export interface PoolEvents {
   /** Called when an execution has ended and its instance can take another, before the batch's requests settle. */
   freed(execution: EndedExecution): void;
-  /** Takes back requests that were not started, in the batch's order. They wait in their queue again, ahead of later ones. */
+  /** Returns requests that were not started to their queue, in the batch's order and ahead of requests that arrived later. */
   handedBack(requests: readonly QueuedRequest[]): void;
   /** Called when an instance has recovered, and queued requests should be offered to the instances again. */
   recovered(): void;
@@ -43,23 +43,28 @@ export interface PoolEvents {
 
 export interface PoolOptions {
   readonly clock: Clock;
-  /** True if an executing instance may be handed further batches. Queue rules (priorities, timeouts) no longer apply to those. */
+  /**
+   * True if an instance may receive further batches while it executes. Queue rules (priorities, timeouts) do not apply to those batches any
+   * more.
+   */
   readonly prefetches: boolean;
 }
 
 /**
- * Hands batches to instances, up to `executionsMax` each, and settles their requests when they end. A batch that was not started when its
- * instance's worker ended goes back to the queue, whose rules apply to its requests again.
+ * Hands batches to instances, up to `executionsMax` each, and settles their requests when they end. If a worker ends before it has started
+ * a batch, the requests of that batch return to the queue, whose rules apply to them again.
  */
 export class InstancePool {
   readonly #slots: readonly Slot[];
   readonly #prefetches: boolean;
   readonly #clock: Clock;
   readonly #events: PoolEvents;
-  /** Index after the instance that was used last, where the search for the next one starts (round robin among equally loaded ones). */
+  /**
+   * Index at which the search for the next instance starts: after the instance that was used last (round robin among equally loaded ones).
+   */
   #turn = 0;
   #executingCount = 0;
-  /** Responses still to come, of requests that their instances have released; null for those that no request receives. */
+  /** Pending responses of requests that their instances have released. The value is null if no request receives the responses. */
   readonly #responding = new Map<DeferredResponses, QueuedRequest | null>();
 
   constructor(instances: readonly Instance[], { clock, prefetches: handsAhead }: PoolOptions, events: PoolEvents) {
@@ -74,12 +79,12 @@ export class InstancePool {
     return this.#executingCount === 0 && this.#responding.size === 0;
   }
 
-  /** Number of requests that their instances have released, with responses still to come. */
+  /** Number of requests that their instances have released and whose responses are pending. */
   get respondingCount(): number {
     return this.#responding.size;
   }
 
-  /** Number of requests that wait at an instance behind its current batch and were not abandoned. */
+  /** Number of requests that wait at an instance for its current batch to end and were not abandoned. */
   get waitingCount(): number {
     let count = 0;
     for (const { batches } of this.#slots)
@@ -89,8 +94,8 @@ export class InstancePool {
   }
 
   /**
-   * Returns the least loaded instance that can take another execution. When no instance has a worker, or will have one, returns any
-   * instance, which then fails the batch.
+   * Returns the least loaded instance that can take another execution; null if the batch must wait. If no instance has or will have a
+   * worker, returns any instance, which then fails the batch.
    */
   free(): Slot | null {
     const slots = this.#slots;
@@ -203,7 +208,7 @@ export class InstancePool {
     }
   }
 
-  /** Settles the request with the last of its responses; without a request, releases it. */
+  /** Settles the request with the last of its responses. If `request` is null, releases that response instead. */
   async #waitForResponses(responses: DeferredResponses, request: QueuedRequest | null): Promise<void> {
     request?.releaseInputs();
     this.#responding.set(responses, request);

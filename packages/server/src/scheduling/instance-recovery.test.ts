@@ -37,7 +37,7 @@ class Worker {
     this.instance.supervision = this.supervision;
   }
 
-  /** Ends the worker: executing requests fail, and requests in its socket were not started. */
+  /** Ends the worker: the executing batch fails, and the batches that wait in the worker's socket are rejected as not started. */
   async dies(): Promise<void> {
     const ended = this.supervision.becomes("restarting");
     const waitingCount = this.instance.openCount - 1;
@@ -302,7 +302,7 @@ for (const [kind, model] of Object.entries(models))
           assert.ok([`r${index}`, cancelledOutcome(`r${index}`), died, timeout].includes(outcome), outcome);
         assert.ok(outcomes(sent).filter((outcome) => outcome === died).length <= deaths * 2);
         if (kind !== "timed" && kind !== "ordered") assert.ok(!outcomes(sent).includes(timeout));
-        // Callers own the responses that they received; all others were released.
+        // Only the responses that callers received are still allocated; all others were released.
         assert.deepEqual([memory.live, memory.faults], [outcomes(sent).filter((each) => /^r\d/.test(each)).length, []]);
         if (kind !== "ordered") return;
         const order = settled.map((id) => Number(id.slice(1))).filter((index) => isOrderly(sent[index]!.outcome));

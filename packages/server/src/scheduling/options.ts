@@ -4,28 +4,28 @@ import type { InferenceRequest, InferenceResponse, RequestRecord, StreamedReques
 export interface SchedulerOptions {
   readonly clock: Clock;
   /**
-   * The server's own limit on waiting requests, which applies also when a queue policy has none. Counts also requests with responses
-   * still to come, and responses that wait for earlier ones. For an ensemble: the limit on requests in flight, over which requests are
-   * rejected as by a full queue.
+   * The server's limit on waiting requests, which applies also if a queue policy has no limit. The count includes requests with pending
+   * responses, and responses that wait for the responses of earlier requests. For an ensemble, it is the limit on requests in flight;
+   * further requests are rejected with the error of a full queue.
    */
   readonly queueLengthMax: number;
 }
 
 /**
- * Runs the steps of an ensemble; a step is identified by its index in the configuration. Each step is an ordinary request to its model: the
- * model takes ownership of the input tensors, the caller owns responses. The step's times are written to `record`; the ensemble adds them
- * to its own.
+ * Runs the steps of an ensemble. `step` is the index of a step in the configuration. Each step is an ordinary request to its model: the
+ * model takes ownership of the input tensors, and the caller owns the responses. The times of the step are written to `record`; the
+ * ensemble adds them to the record of its own request.
  */
 export interface StepModels {
   infer(step: number, request: InferenceRequest, record: RequestRecord): Promise<InferenceResponse>;
   /**
-   * Runs a decoupled step. Responses go to the request's sink, which always receives a final one. Resolves when the request was also
-   * released; never rejects.
+   * Runs a decoupled step. Responses go to the request's sink, which always receives a final one. Resolves after the final response, when
+   * the step's execution has released the request. Never rejects.
    */
   stream(step: number, request: StreamedRequest, record: RequestRecord): Promise<void>;
 }
 
 export interface EnsembleOptions extends SchedulerOptions {
-  /** The ensemble's own version, for its responses. */
+  /** Version of the ensemble, which its responses contain. */
   readonly modelVersion: string;
 }

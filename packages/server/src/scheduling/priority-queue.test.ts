@@ -96,7 +96,7 @@ test("property: requests leave by level, then by arrival, those with a passed de
             if (each.level === 0) each.at = "gone";
             else each.isDelayed = true;
           }
-          // Requests with the same deadline are delayed in an order that the queue chooses.
+          // The queue may delay requests with the same deadline in any order.
           const delayed = late
             .filter(({ level }) => level === 1)
             .toSorted((a, b) => a.queued.ordinal - b.queued.ordinal);

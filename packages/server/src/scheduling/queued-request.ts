@@ -4,7 +4,9 @@ import { requestCancelled } from "./refusals.ts";
 import type { RequestList } from "./request-list.ts";
 import type { SchedulerResult } from "./scheduler.ts";
 
-/** `ended`: its outcome waits for the responses of earlier requests. */
+/**
+ * The states before a request settles. `ended`: the request has an outcome, which is kept until the responses of earlier requests are sent.
+ */
 export type UnsettledState = "queued" | "executing" | "ended";
 
 /** The interface of a scheduler to its requests. */
@@ -14,8 +16,8 @@ export interface RequestOwner {
 }
 
 /**
- * A request in a scheduler: its state in the queue, its promise and its abort listener. All fields are created in the constructor, and the
- * object is its own `EventListener`, because one is created for every request.
+ * A request in a scheduler: its state in the queue, its promise and its abort listener. The object is its own `EventListener`, because
+ * every request creates one and a separate listener would cost another allocation.
  */
 export class QueuedRequest {
   readonly request: InferenceRequest;
@@ -35,9 +37,9 @@ export class QueuedRequest {
   deadlineNs = Number.POSITIVE_INFINITY;
   /** Index in the heap of deadlines; -1 when it is not in the heap. */
   heapIndex = -1;
-  /** The instance to which it was handed; null while it waits in the queue. */
+  /** The instance that received the request; null while the request waits in the queue. */
   instance: Instance | null = null;
-  /** The outcome that waits for the responses of earlier requests. */
+  /** The outcome in the state `ended`; null in all other states. */
   outcome: SchedulerResult | InferenceError | null = null;
 
   readonly #owner: RequestOwner;
@@ -63,7 +65,7 @@ export class QueuedRequest {
     this.record.startedNs = nowNs;
   }
 
-  /** Makes a request wait again that its instance did not start; returns whether anything still waits for it. */
+  /** Sets a request that its instance did not start to `queued`. Returns false, and changes nothing, if the request has settled. */
   putBack(): boolean {
     if (this.at === "settled") return false;
     this.at = "queued";
@@ -77,7 +79,7 @@ export class QueuedRequest {
     this.abandon(requestCancelled(this.request));
   }
 
-  /** Rejects the request with the error. Does nothing when it has settled. */
+  /** Rejects the request with the error. Does nothing if the request has settled. */
   abandon(error: InferenceError): void {
     const was = this.at;
     if (was === "settled") return;
@@ -89,13 +91,13 @@ export class QueuedRequest {
     if (was === "queued") this.releaseInputs();
   }
 
-  /** Keeps the outcome until the responses of earlier requests have left. */
+  /** Keeps the outcome until the responses of earlier requests are sent. */
   end(outcome: SchedulerResult | InferenceError): void {
     this.at = "ended";
     this.outcome = outcome;
   }
 
-  /** Settles the request; releases a response whose caller is gone. */
+  /** Settles the request with the outcome. If the request has settled before, because its caller is gone, releases the response. */
   settle(outcome: SchedulerResult | InferenceError): void {
     if (this.at === "settled") releaseOutcome(outcome);
     else if (outcome instanceof InferenceError) this.reject(outcome);
@@ -112,7 +114,10 @@ export class QueuedRequest {
     this.#reject(error);
   }
 
-  /** Called when the inputs are no longer read: at once for a queued request, after the execution for an executed one. */
+  /**
+   * Releases the inputs, once. Called when no instance reads them any more: at once for a queued request, after the execution for an
+   * executed one.
+   */
   releaseInputs(): void {
     const release = this.#releaseInputs;
     this.#releaseInputs = null;

@@ -1,7 +1,7 @@
 import { InferenceError } from "@galatea/base";
 import type { InferenceRequest } from "../inference/index.ts";
 
-/** Returns the prefix with the request id, with which messages of Triton's core begin. */
+/** Returns the prefix with the request id that begins most messages of Triton's core. */
 export function requestPrefix(request: InferenceRequest): string {
   return `[request id: ${request.id === "" ? "<id_unknown>" : request.id}] `;
 }

@@ -1,8 +1,8 @@
 /** The links of a request in a list. */
 export interface LinkedRequest<R extends LinkedRequest<R>> {
-  /** The list that it is in, or was removed from. */
+  /** The list that contains the request, or contained it last. */
   list: RequestList<R> | null;
-  /** Its number of arrival in that list. */
+  /** Arrival number of the request in `list`; requests that arrived earlier have lower numbers. */
   ordinal: number;
   previous: R | null;
   next: R | null;

@@ -9,7 +9,7 @@ import type { SchedulerResult } from "./scheduler.ts";
 export class ResponseOrder {
   #places: QueuedRequest[] = [];
   #head = 0;
-  /** Number of requests at and after the head that left their position. */
+  /** Number of requests at and after the head that have settled out of order. */
   #leftCount = 0;
   /** Number of outcomes that wait for earlier responses. */
   endedCount = 0;
@@ -44,7 +44,7 @@ export class ResponseOrder {
       }
       this.#head++;
     }
-    // Without this, requests that are cancelled behind a slow one keep their memory until it ends.
+    // Without this, cancelled requests that follow a slow one would use memory until the slow one ends.
     const goneCount = this.#head + this.#leftCount;
     if (goneCount <= 32 || goneCount * 2 <= this.#places.length) return;
     this.#places = this.#places.slice(this.#head).filter(({ at }) => at !== "settled");

@@ -17,14 +17,14 @@ export type SchedulerResult = InferenceResponse | "sent";
  */
 export interface Scheduler {
   infer(request: InferenceRequest, record: RequestRecord, releaseInputs: () => void): Promise<SchedulerResult>;
-  /** Number of requests that wait in the queue or behind others at an instance (the gauge nv_inference_pending_request_count). */
+  /** Number of requests that wait in the queue, or at an instance for an earlier batch (the gauge nv_inference_pending_request_count). */
   readonly pendingCount: number;
   /** Rejects new requests (UNAVAILABLE) and resolves when the last running request has ended. */
   close(): Promise<void>;
   /**
-   * Rejects every unfinished request with the error, including running ones, whose instances are notified (`Instance.abandonRequest`). Steps of an
-   * ensemble without branches continue. `close` then resolves when the executions have ended; for an ensemble it resolves at once, because
-   * running steps release their own tensors.
+   * Rejects every unfinished request with the error. Instances of running requests are notified (`Instance.abandonRequest`). A running step
+   * of an ensemble without branches is not aborted. `close` then resolves when the executions have ended. For an ensemble it resolves at
+   * once, because running steps release their own tensors.
    */
   abandon(error: InferenceError): void;
 }

@@ -81,7 +81,7 @@ export function responseOf(id: string, outputs: readonly Tensor[] = []): Inferen
   return { modelName: id, modelVersion: "1", outputs, parameters: noParameters };
 }
 
-/** A state that a test sets. */
+/** The supervision of an instance, with a state that the test sets. */
 export class ManualSupervision implements InstanceSupervision {
   #state: InstanceState = "up";
   #change = Promise.withResolvers<void>();
@@ -94,10 +94,10 @@ export class ManualSupervision implements InstanceSupervision {
     return this.#change.promise;
   }
 
-  /** Number of times that it was needed while dormant. */
+  /** Number of calls of `needed` while the instance was dormant. */
   neededCount = 0;
 
-  /** State after it is needed; null to stay dormant. */
+  /** State of the instance after a call of `needed`; null to stay dormant. */
   stateWhenNeeded: InstanceState | null = null;
 
   needed(): void {
@@ -157,7 +157,7 @@ export class StubInstance implements Instance {
     await twoTicks();
   }
 
-  /** Ends the oldest execution with these outcomes, each sent when its promise resolves. */
+  /** Ends the oldest execution with deferred responses; each request completes when its promise resolves. */
   async release(ends: readonly Promise<Outcome | null>[]): Promise<void> {
     const execution = this.#open.shift();
     const outcomes = ends.map((end) => new DeferredResponses(end));
@@ -171,7 +171,7 @@ export class StubInstance implements Instance {
   }
 }
 
-/** The outcome of a cancelled request. */
+/** Returns the outcome of a cancelled request. */
 export function cancelledOutcome(id: string): string {
   return `CANCELLED [request id: ${id}] Request for model 'm' was cancelled`;
 }
@@ -184,7 +184,7 @@ export interface Sent {
   releaseCount: number;
 }
 
-/** `infer` of a model that gives one response. */
+/** Calls `infer` for a model that sends one response, and returns that response. */
 export async function inferOne(
   scheduler: Scheduler,
   ...request: Parameters<Scheduler["infer"]>

@@ -99,7 +99,9 @@ interface Run {
   dirty: boolean;
 }
 
-/** A list may contain runs that are too short. Number of its runs that are examined before the next larger list is used. */
+/**
+ * Number of runs of a list that are examined before the next larger list is searched. The first list may contain runs that are too short.
+ */
 const probesMax = 8;
 
 function findRun(bins: readonly Set<Run>[], length: number): Run | null {
@@ -110,7 +112,7 @@ function findRun(bins: readonly Set<Run>[], length: number): Run | null {
     if (++looks === probesMax) break;
   }
   for (let bin = first + 1; bin < bins.length; bin++) for (const run of bins[bin]!) return run;
-  // The rest of the first list is searched last: an arena counts as full only when no run fits.
+  // The remaining runs of the first list are searched last. Without this, an allocation could fail although a run fits.
   if (looks === probesMax) for (const run of bins[first]!) if (run.length >= length) return run;
   return null;
 }

@@ -2,7 +2,7 @@ import type { Clock } from "@galatea/base";
 
 /** Window in which the peak of usage is measured. Memory that the peak needed stays resident for one to two windows. */
 const windowMs = 1000;
-/** Memory is released in steps of this size; a step takes a millisecond or two of processor time. */
+/** Memory is released in steps of this size; a step takes 1 to 2 ms of CPU time. */
 const stepBytesMax = 4 * 1024 * 1024;
 const stepPauseMs = 5;
 
@@ -22,7 +22,7 @@ export interface WarmthOptions {
 /**
  * Decides when the free memory of an arena is released to the system. If it were released at once, a client that sends tensors of 16 MB one
  * after another would get pages that are not resident each time, and each page costs a fault in every process that maps it. Memory that was
- * in use during the last second or two therefore stays resident; the rest is released in steps with pauses.
+ * in use during the last second or two therefore stays resident; other free memory is released in steps with pauses.
  */
 export class ArenaWarmth implements Disposable {
   readonly #options: WarmthOptions;

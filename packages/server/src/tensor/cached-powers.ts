@@ -14,7 +14,7 @@ function normalized(power: number): { significand: bigint; exponent: number } {
   const numerator = power >= 0 ? 10n ** BigInt(power) : 1n;
   const denominator = power >= 0 ? 1n : 10n ** BigInt(-power);
   const bits = (value: bigint) => value.toString(2).length;
-  // Scaled so that the quotient has 65 or 66 bits; the bits below the 64th only decide the rounding.
+  // The shift gives the quotient 65 or 66 bits. The bits below the highest 64 only decide the rounding.
   const shift = 65 - (bits(numerator) - bits(denominator));
   const scaled = shift >= 0 ? (numerator << BigInt(shift)) / denominator : numerator / (denominator << BigInt(-shift));
   const extra = bits(scaled) - 64;
@@ -24,9 +24,9 @@ function normalized(power: number): { significand: bigint; exponent: number } {
 }
 
 /**
- * The powers of ten of Grisu: 10^-348, 10^-340 ... 10^340. `high` * 2^48 + `middle` * 2^24 + `low` is the significand.
- * The ends of a double's interval lie 2^-54 of the power from the value (2^-55 below a power of two): integers `above` and
- * `halfBelow`, and fractions rounded as the sums with them need.
+ * The powers of ten of Grisu: 10^-348, 10^-340 ... 10^340. `high` * 2^48 + `middle` * 2^24 + `low` is the significand. The distance from a
+ * double to the ends of its interval is 2^-54 of the power (2^-55 below a power of two). `above` and `halfBelow` are the integer parts of
+ * these distances. The fractional parts are rounded in the direction that makes the interval narrower.
  */
 export const cachedPowers = (() => {
   const table = () => new Float64Array(count);

@@ -21,7 +21,7 @@ function print(datatype: JsonDataTarget["datatype"], data: Uint8Array): string {
   return typeof text === "string" ? Buffer.from(text, "latin1").toString() : Buffer.concat(text).toString();
 }
 
-/** Any spelling of the same number: plain, exponent, more digits. */
+/** Different texts of the same number: plain, with an exponent, with more digits. */
 const spelled = fc
   .tuple(fc.double({ noNaN: true, noDefaultInfinity: true }), fc.constantFrom("plain", "exponent", "long"))
   .map(([value, style]) => {
@@ -87,7 +87,7 @@ test("an array of numbers with a byte replaced is read as JSON.parse reads it, o
       try {
         standard = (JSON.parse(text) as unknown[]).flat(Infinity) as number[];
       } catch {
-        // Rejected, as it must be here.
+        // `standard` stays null; the reader must reject the text, too.
       }
       if (standard?.some((value) => !Number.isFinite(value)) === true) return;
       if (standard === null) {
@@ -164,7 +164,7 @@ test("any text is accepted or refused as JSON.parse does, apart from what Triton
           scanner.skipValue();
           scanner.finish();
         });
-        // JSON.parse takes 1e999 as Infinity; Triton refuses it.
+        // JSON.parse converts 1e999 to Infinity; Triton rejects it.
         if (!/\d[eE]\+?\d{3}/.test(text)) assert.equal(ours, standard, JSON.stringify(text));
       },
     ),

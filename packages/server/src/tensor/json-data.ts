@@ -13,15 +13,15 @@ export interface JsonDataTarget {
 }
 
 /**
- * Returns an upper bound of the size of a BYTES tensor read from `textLength` bytes of JSON. An element of n bytes takes at least n + 3
- * bytes of JSON (quotes and a comma) and n + 4 bytes in the tensor. It grows by at most one byte, and there are at most textLength / 3
- * elements.
+ * Returns an upper bound of the size of a BYTES tensor read from `textLength` bytes of JSON. An element of n bytes needs at least n + 3
+ * bytes of JSON (quotes and a comma) and n + 4 bytes in the tensor. Each element therefore adds at most one byte, and there are at most
+ * textLength / 3 elements.
  */
 export function jsonBytesLengthMax(textLength: number): number {
   return textLength + Math.ceil(textLength / 3);
 }
 
-/** Returns the maximum number of elements in `textLength` bytes of JSON: besides the brackets, each takes a byte and a comma. */
+/** Returns the maximum number of elements in `textLength` bytes of JSON. Each element needs at least one byte and a separator. */
 export function jsonElementsMax(textLength: number): number {
   return textLength >>> 1;
 }
@@ -43,8 +43,8 @@ interface Run {
 
 /**
  * Reads the `data` array at the scanner's position, flat or nested, into `target.into`, in chunks and without creating objects for the
- * numbers. The JSON must have been checked, and the scanner must not be moved by others. Throws INTERNAL for a wrong JSON type or count,
- * with Triton's text except for its prefix `Unable to parse 'data': `.
+ * numbers. The JSON must have been checked, and no other code may move the scanner. Throws INTERNAL for a wrong JSON type or count, with
+ * Triton's text except for its prefix `Unable to parse 'data': `.
  */
 export class JsonDataReader {
   readonly #run: Run;
@@ -147,7 +147,8 @@ function writeFloat32(run: Run): void {
   scanner.number();
   let value = scanner.value;
   if (!scanner.exact) {
-    // The approximation is exact to 2^-50: when both ends of that interval round to the same float32, that is the correct result.
+    // The relative error of the approximation is at most 2^-50. If both ends of that interval round to the same float32, this float32 is
+    // the correct result.
     const low = Math.fround(value * (1 - 2 ** -49));
     value = low === Math.fround(value * (1 + 2 ** -49)) ? low : scanner.exactDouble(start);
   }

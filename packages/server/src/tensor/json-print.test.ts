@@ -33,13 +33,13 @@ test("long tensors, for which the texts of repeated numbers are cached, print li
     const printing = new JsonDataPrinter(sink, { datatype: "FP32", data: new Uint8Array(values.buffer) });
     while (!printing.advance(4000));
     const text = Buffer.concat(sink.take() as readonly Buffer[]).toString("latin1");
-    // Short tensors keep no texts.
+    // The four parts are too short for the cache, so they are printed without it.
     const each = [0, 1, 2, 3].flatMap((part) => print("FP32", values.slice(part * 10_000, (part + 1) * 10_000)));
     assert.equal(text, `[${each.join(",")}]`);
   }
 });
 
-/** Returns the texts of the published method, one digit at a time with 64-bit numbers; not all are the shortest. */
+/** Numbers with the texts that the published method prints; not all of the texts are the shortest. */
 const floats: readonly (readonly [number, string])[] = [
   [0, "0.0"],
   [-0, "-0.0"],

@@ -19,7 +19,7 @@ export class JsonDataPrinter {
   #at = 0;
   /** Offset of the end of the string that is being printed; 0 between strings. */
   #stringEnd = 0;
-  /** Cache of printed numbers; null when caching does not pay. */
+  /** Cache of printed numbers; null if the cache would take more time than it saves. */
   #texts: NumberTexts | null;
 
   constructor(sink: JsonSink, { datatype, data }: Pick<Tensor, "datatype" | "data">, brackets: "[]" | "" = "[]") {
@@ -44,8 +44,8 @@ export class JsonDataPrinter {
   }
 
   /**
-   * Prints with cached texts. When a chunk has more new numbers than cached ones, caching stops, because the rest of the tensor is probably
-   * alike.
+   * Prints with cached texts. When a chunk has more new numbers than cached ones, caching stops, because the remaining numbers of the
+   * tensor are probably new, too.
    */
   #printCachedFloats(texts: NumberTexts, until: number): void {
     texts.foundCount = 0;
@@ -78,7 +78,7 @@ export class JsonDataPrinter {
   }
 }
 
-/** Tensors below this size are printed without a cache; filling the cache would not pay. */
+/** Tensors below this size are printed without a cache, because filling the cache would take more time than it saves. */
 const keptFromBytes = 64 * 1024;
 /** Size of the length field before each string of a tensor. */
 const lengthBytes = 4;

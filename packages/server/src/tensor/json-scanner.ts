@@ -2,8 +2,8 @@ import { InferenceError } from "@galatea/base";
 import { isPlainDouble, scalePowersOf10 } from "./json-powers.ts";
 
 /**
- * Invalid JSON. Texts and offsets are those of the parser inside tritonserver 2.51 (`failed to parse the request JSON buffer: <text> at
- * <offset>`), recorded case by case.
+ * The error for invalid JSON. Texts and offsets were recorded from the parser of tritonserver 2.51 (`failed to parse the request JSON
+ * buffer: <text> at <offset>`).
  */
 export class JsonSyntaxError extends Error {
   readonly offset: number;
@@ -28,7 +28,7 @@ export type NumberKind = "safeInteger" | "longInteger" | "double";
 /** A number of this length without an exponent cannot overflow a double. */
 const plainBytesMax = 300;
 
-/** The `data` of an input may nest 99 deep and is itself three levels deep. */
+/** Maximum nesting depth of a document. The `data` of an input begins three levels deep and may nest 99 levels. */
 export const jsonDepthMax = 102;
 
 const kindOfByte: readonly (JsonKind | null)[] = Array.from({ length: 256 }, (_, byte) => {
@@ -297,7 +297,8 @@ export class JsonScanner {
     let byte = at < end ? bytes[at]! : 0;
     if (byte === 0x4e || byte === 0x49) return this.#notFinite(at, negative);
     if (byte < 0x30 || byte > 0x39) this.fail("Invalid value.", at);
-    // The first nine digits, and the next nine. Products of integers take a third of the time of products of doubles.
+    // `high` has the first nine digits and `low` the next nine, because products of integers take a third of the time of products of
+    // doubles.
     let high = 0;
     let low = 0;
     let digits = 0;

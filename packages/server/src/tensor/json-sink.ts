@@ -7,14 +7,14 @@ const pieceBytes = 64 * 1024;
 /** Smaller doubles are subnormal, which the fast algorithm does not print. */
 const normalMin = 2 ** -1022;
 
-/** More than the longest printed double, including the bytes after it that ShortestDouble overwrites. */
+/** Upper bound of the bytes that are written for a double, including those after its text that ShortestDouble overwrites. */
 const doubleBytesMax = 48;
 
 const upperHex = "0123456789ABCDEF";
 
 /**
  * Writes JSON text as bytes, in the same forms as tritonserver's JSON library. Reusable: `take` returns the text and empties the sink.
- * Results of `take` are copies, or have buffers of their own.
+ * Results of `take` do not share memory with the sink.
  */
 export class JsonSink {
   readonly #shortest = new ShortestDouble();
@@ -163,8 +163,8 @@ export class JsonSink {
   }
 
   /**
-   * Writes the float32 numbers at `[from, to)`, each as a double with a comma before it, except before the one at 0. Cached texts are
-   * copied. One loop for all numbers takes two thirds of the time of one call for each.
+   * Writes the float32 numbers at `[from, to)`, each as a double. A comma precedes each number, except the number at offset 0. Cached texts
+   * are copied. One loop for all numbers takes two thirds of the time of one call for each.
    */
   cachedFloats(view: DataView, from: number, to: number): void {
     const { texts } = this;

@@ -71,7 +71,7 @@ const decoder = new TextDecoder();
 const shortStringLength = 40;
 
 /**
- * Returns the string at the scanner's position, which must have been checked, as a JavaScript string. Moves the scanner behind the string.
+ * Returns the string at the scanner's position, which must have been checked, as a JavaScript string. Moves the scanner past the string.
  */
 export function readJsonString(scanner: JsonScanner): string {
   const start = scanner.at + 1;

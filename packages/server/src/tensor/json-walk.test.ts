@@ -8,7 +8,7 @@ import { JsonScanner } from "./json-scanner.ts";
 import { JsonSink } from "./json-sink.ts";
 import { JsonWalk } from "./json-walk.ts";
 
-/** Returns the end of the value, or the error, when it is skipped at once. */
+/** Returns the result of `step`, which is the end of a value, or the text of the error that it throws. */
 function endOf(step: () => number): number | string {
   try {
     return step();
@@ -111,7 +111,7 @@ test("strings are printed in chunks that may end at any byte", () => {
       let pieceCount = 1;
       for (; !printing.advance(pieceBytes); pieceCount++) assert.ok(pieceCount < 1000);
       assert.equal(sinks[1].take(), sinks[0].take());
-      // A chunk that begins with a short string takes four bytes more.
+      // A chunk may exceed its size by the four bytes of a length field.
       assert.ok(pieceCount >= Math.floor(data.length / (pieceBytes + 4)), `${pieceCount} pieces`);
     }),
   );

@@ -14,7 +14,7 @@ function residentBytes(fd: number): number {
   return fstatSync(fd).blocks * 512;
 }
 
-// This test runs first, because arenas of other tests that are collected during it would be counted.
+// This test must run first: arenas of other tests would be counted if they were garbage-collected during it.
 test("an arena reports its used bytes to the garbage collector", () => {
   const before = process.memoryUsage().external;
   using arena = createArena({ capacityBytes: 64 * 1024 * mebibyte });

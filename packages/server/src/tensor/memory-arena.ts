@@ -22,7 +22,10 @@ const largeBytesMin = 1024 * 1024;
 const slotBytesMin = 256;
 const slotsPerSlabMin = 8;
 
-/** Cached views overlap when runs began at different offsets. When they cover more than this, they are discarded and created again. */
+/**
+ * Maximum total size of cached views. Views of runs that began at different offsets overlap, so the total can exceed the arena. Above the
+ * limit, all views are discarded and created again when they are needed.
+ */
 const spareViewBytesMax = 256 * 1024 * 1024;
 
 let lastArenaId = 0;
@@ -176,7 +179,7 @@ class MemoryArena implements Arena {
     slab.free.push((byteOffset - slab.byteOffset) / slotBytes);
     const partial = this.#partial[slab.slotClass]!;
     if (slab.partialIndex === -1) slab.partialIndex = partial.push(slab) - 1;
-    // The last slab of a class stays: otherwise allocating and freeing one block in a loop would create a slab each time.
+    // The last slab of a class is kept. Without this, allocating and freeing one block in a loop would create a slab each time.
     if (slab.free.length < slab.slotCount || partial.length === 1) return;
     this.#leavePartial(slab);
     this.#releaseGranules(slab.byteOffset, slabBytes(slab.slotClass));
@@ -206,7 +209,8 @@ class MemoryArena implements Arena {
     let dirtyBefore = this.#runs.dirtyGranules;
     let start = this.#runs.allocate(granules);
     if (start === -1) {
-      // Dirty and clean runs are not merged, and empty slabs are not free runs: both are made clean here and the allocation is tried again.
+      // The arena may have enough free memory in adjacent runs that are not merged (dirty and clean ones), or in empty slabs. Makes all of
+      // it clean runs, which are merged, and tries the allocation again.
       this.#closeEmptySlabs();
       this.#punchFree(Infinity);
       dirtyBefore = 0;
@@ -310,7 +314,7 @@ class ArenaBlock implements Block {
     return this.#place.byteLength;
   }
 
-  /** Created at the first use: a block that is only passed between workers never needs a view. */
+  /** Returns the view, which is created at the first use: a block that is only passed between workers never needs one. */
   get bytes(): Uint8Array {
     assert(this.#references > 0, "bytes of a block after its release");
     this.#bytes ??= this.#arena.bytesOf(this.#place);

@@ -1,4 +1,4 @@
-/** More than the longest printed float32, and a multiple of the size of a copied word. */
+/** Size of a slot: more than the longest printed float32, and a multiple of the size of a copied word. */
 const textBytes = 24;
 /** Enough slots for the 256 quotients n / 255 of a byte n. */
 const slotCountLog2 = 13;

@@ -26,13 +26,12 @@ const roundedCountMax = 8;
 
 /**
  * Prints positive doubles by Loitsch's Grisu2 (PLDI 2010). The text always reads back as the same double and is the shortest in all but
- * about one in a thousand. Tritonserver prints by this algorithm, with its rounding of the last digit: 0.3 as FP32 is
- * 0.30000001192092898.
+ * about one in a thousand. Tritonserver prints by this algorithm, with its rounding of the last digit: 0.3 as FP32 is 0.30000001192092898.
  *
- * The published method takes three 64-bit products with a power of ten (of the value and of both ends of its interval) and one digit at
- * a time until the remainder fits the interval. Here one exact product serves all three, because the ends differ by a fixed fraction of
- * the power, and digits come seven and up to nine at once, of which surplus ones are dropped again. (About 0.11 us a number of FP32 or
- * 0.15 of FP64, where the published method took 0.28 and 0.35.)
+ * The published method computes three 64-bit products with a power of ten (of the value and of both ends of its interval). It then computes
+ * one digit at a time until the remainder fits the interval. Here one exact product serves all three, because the ends differ by a fixed
+ * fraction of the power. Digits are computed seven at once, then up to nine at once, and surplus digits are dropped. An FP32 number takes
+ * about 0.11 us and an FP64 number 0.15 us; the published method took 0.28 and 0.35 us.
  */
 export class ShortestDouble {
   readonly #double = new Float64Array(1);
@@ -106,7 +105,7 @@ export class ShortestDouble {
       const tailCarry1 = Math.floor(tail1 * perLimb);
       const tail2 = (tail * powers.high[index]! + tailCarry1) * 2 ** -5;
       const whole = Math.floor(tail2);
-      // The sum of both fractions could need a 54th bit; after subtracting one it does not.
+      // The sum of both fractions could need a 54th bit; subtracting one first avoids this.
       fraction -= 1;
       fraction += tail2 - whole + (tail1 - tailCarry1 * limb) * 2 ** -29 + (tail0 - tailCarry0 * limb) * 2 ** -53;
       low += whole;
@@ -179,7 +178,8 @@ function writeText(
   const start = lead > 0 ? at + 1 : at + 2 - lead;
   const middle = start + wholeCount + firstCount;
   let end = middle + secondCount;
-  // Writes nine digits at a time, with trailing zeros that the next write overwrites: loops of variable length mispredict their end.
+  // Writes nine digits at a time, because the CPU mispredicts the end of loops of variable length. The next write overwrites trailing
+  // zeros.
   write9Digits(text, start, Math.imul(whole, powersOf10[9 - wholeCount]!));
   if (firstCount > 0) write9Digits(text, start + wholeCount, Math.imul(first, powersOf10[9 - firstCount]!));
   if (secondCount > 0) write9Digits(text, middle, Math.imul(second, powersOf10[9 - secondCount]!));
@@ -189,7 +189,7 @@ function writeText(
     for (let i = at + 2; i < start; i++) text.setUint8(i, 0x30);
     return end;
   }
-  // Written one byte further, to leave space for the decimal point.
+  // The digits were written one byte further right, which leaves space for the decimal point.
   const length = end - start;
   for (let i = 0; i < lead && i < length; i++) text.setUint8(at + i, text.getUint8(start + i));
   if (lead < length) text.setUint8(at + lead, 0x2e);

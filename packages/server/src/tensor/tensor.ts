@@ -9,7 +9,7 @@ export interface ArenaRange {
 
 /**
  * A reference-counted range of shared memory that contains tensors. Created with one reference, owned by the caller. The last `release`
- * frees the bytes; using `bytes` after one's own release is a bug.
+ * frees the bytes. A caller must not use `bytes` after it has released its reference.
  */
 export interface Block extends ArenaRange {
   readonly bytes: Uint8Array;
@@ -18,8 +18,8 @@ export interface Block extends ArenaRange {
   retain(): void;
   release(): void;
   /**
-   * Returns a segment of the block with its own reference count; while a segment has references, the whole block is kept. Created with one
-   * reference, owned by the caller. Segments must not overlap, and a block with segments must not be read as a whole.
+   * Returns a segment of the block with its own reference count. The segment keeps the whole block allocated until it has no references.
+   * Created with one reference, owned by the caller. Segments must not overlap, and a block with segments must not be read as a whole.
    */
   segment(byteOffset: number, byteLength: number): Block;
 }
