@@ -1,6 +1,6 @@
-"""Checks of the worker's channel: `python channel_test.py`. Needs the standard library only.
+"""Checks the worker's channel: `python channel_test.py`. Needs only the standard library.
 
-No way of reading keeps the buffer of a large frame for a small one, and polling pauses while another process needs the core.
+Checks that the buffer of a large frame is not kept for small frames, and that polling pauses while another process needs the core.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def check(reads_ahead: bool) -> None:
 
 
 class Preempting:
-    """A clock and a `sched_yield` that gives the core to another process for 3 ms each time."""
+    """A clock, and a `sched_yield` during which another process uses the core for 3 ms."""
 
     def __init__(self) -> None:
         self.now = 100.0

@@ -1,7 +1,7 @@
-"""The main program of the zygote:
+"""The main program of the zygote: `python galatea_zygote.py CONTROL_FD TENANCY MODULE...`.
 
-`python galatea_zygote.py CONTROL_FD TENANCY MODULE...`. Modules are imported from this directory. TENANCY is empty, or the arguments of
-`tenant.facts` as JSON for a zygote that forks workers of tenants.
+Imports MODULE... before it forks. TENANCY is empty, or, for a zygote that forks workers of tenants, the arguments of `tenant.facts` as
+JSON. The program's own modules are imported from this directory.
 """
 
 from galatea_worker.zygote import main

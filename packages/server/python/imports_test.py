@@ -1,6 +1,6 @@
-"""Checks that no files here import each other in a circle: `python imports_test.py [DIRECTORY]`. Needs the standard library only.
+"""Checks that the files of a directory have no circular imports: `python imports_test.py [DIRECTORY]`. Needs only the standard library.
 
-Imports inside functions and those for annotations alone count as any other.
+Imports inside functions and imports only for annotations count too.
 """
 
 from __future__ import annotations
@@ -10,19 +10,19 @@ import os
 import sys
 from typing import TYPE_CHECKING
 
-# Scripts import the modules below this package by their names in it.
+# Scripts import the modules of this package by their names without this prefix.
 _OFFERED = "galatea_frameworks.toolkit.offered."
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Dict
 
-    # By module: the lines that import other modules of the directory, by their names.
+    # By module: the modules of the directory that it imports, each with the line of the import.
     Graph = Dict[str, Dict[str, int]]
 
 
 def modules(directory: str) -> dict[str, str]:
-    """Returns the files below the directory by the names of their modules."""
+    """Returns the Python files in the directory tree, by module name."""
     found = {}
     for folder, _, names in os.walk(directory):
         for name in names:
@@ -34,7 +34,7 @@ def modules(directory: str) -> dict[str, str]:
 
 
 def imported(module: str, path: str) -> Iterator[tuple[str, str, int]]:
-    """Yields each import of the file: a module, a name that may be a module in it, '' for none, and the line."""
+    """Yields each import of the file: a module, a name that may be a module in it ("" for none), and the line."""
     package = module.split(".")
     if not path.endswith("__init__.py"):
         package.pop()
@@ -52,12 +52,12 @@ def imported(module: str, path: str) -> Iterator[tuple[str, str, int]]:
 
 
 def graph_of(paths: dict[str, str]) -> Graph:
-    """Returns which modules import which."""
+    """Returns the import graph: for each module, the modules that it imports."""
     graph = {}
     for module, path in paths.items():
         lines = graph[module] = {}
         for source, name, line in imported(module, path):
-            # The file of a package is imported for its names, not on the way to its modules.
+            # `from package import name` counts as an import of the module `name`, or of the package's own file if there is no such module.
             for target in ("%s.%s" % (source, name), source):
                 found = next((one for one in (target, _OFFERED + target) if one in paths), None)
                 if found is not None:
@@ -67,7 +67,7 @@ def graph_of(paths: dict[str, str]) -> Graph:
 
 
 def circle_in(graph: Graph) -> list[str]:
-    """Returns the modules of a shortest circle, the first of them at its end as well; [] without one."""
+    """Returns the modules of a shortest cycle, in which the first module is repeated at the end; [] if there is no cycle."""
     shortest = []
     for start in graph:
         paths = [[start]]
@@ -83,7 +83,7 @@ def circle_in(graph: Graph) -> list[str]:
 
 
 def main() -> None:
-    """Exits with the lines of a circle."""
+    """Exits with an error that lists the imports of a cycle, if there is one."""
     directory = sys.argv[1] if len(sys.argv) > 1 else os.path.dirname(os.path.abspath(__file__))
     paths = modules(directory)
     graph = graph_of(paths)

@@ -71,7 +71,7 @@ _NUMPY_TO_TRITON = (
 
 
 _LogLevel = enumeration("Logger.LogLevel", ("INFO", "WARNING", "ERROR", "VERBOSE"))
-# Number of stack frames from this function to the model's code: the Logger function, the check of its arguments, and this function.
+# Number of stack frames from `_log` to the model's code: the Logger function, the check of its arguments, and `_log` itself.
 _LOG_DEPTH = 3
 _LOGS = "(message: str) -> None"
 
@@ -130,7 +130,7 @@ class Logger:
 
 
 class ModelConfig:
-    """A model's configuration, as Triton passes it to `auto_complete_config`: a dict in the form of its JSON."""
+    """A model's configuration, as Triton passes it to `auto_complete_config`: a dict with the structure of the configuration's JSON form."""
 
     def __init__(self, model_config: str) -> None:
         self._model_config = json.loads(model_config)
@@ -152,16 +152,16 @@ class ModelConfig:
         _model_config.set_model_transaction_policy(self._model_config, transaction_policy_dict)
 
     def add_input(self, input: dict[str, Any]) -> None:
-        """Adds an input, or completes the empty fields of a configured one with that name."""
+        """Adds an input, or completes the empty fields of a configured one with the same name."""
         _model_config.add_tensor(self._model_config, "input", input)
 
     def add_output(self, output: dict[str, Any]) -> None:
-        """Adds an output, or completes the empty fields of a configured one with that name."""
+        """Adds an output, or completes the empty fields of a configured one with the same name."""
         _model_config.add_tensor(self._model_config, "output", output)
 
 
 def get_input_tensor_by_name(inference_request: InferenceRequest, name: str) -> Tensor | None:
-    """Returns the input of the request with that name; None when there is none."""
+    """Returns the input of the request with this name; None if there is none."""
     for tensor in inference_request._inputs:
         if tensor._name == name:
             return tensor
@@ -169,7 +169,7 @@ def get_input_tensor_by_name(inference_request: InferenceRequest, name: str) -> 
 
 
 def get_output_tensor_by_name(inference_response: InferenceResponse, name: str) -> Tensor | None:
-    """Returns the output of the response with that name; None when there is none."""
+    """Returns the output of the response with this name; None if there is none."""
     for tensor in inference_response._outputs:
         if tensor._name == name:
             return tensor
@@ -177,7 +177,7 @@ def get_output_tensor_by_name(inference_response: InferenceResponse, name: str) 
 
 
 def get_input_config_by_name(model_config: dict[str, Any], name: str) -> dict[str, Any] | None:
-    """Returns the configuration of an input from a model's configuration (a dict); None when there is none."""
+    """Returns the configuration of an input from a model's configuration (a dict); None if there is none."""
     for properties in model_config.get("input", ()):
         if properties["name"] == name:
             return properties
@@ -185,7 +185,7 @@ def get_input_config_by_name(model_config: dict[str, Any], name: str) -> dict[st
 
 
 def get_output_config_by_name(model_config: dict[str, Any], name: str) -> dict[str, Any] | None:
-    """Returns the configuration of an output from a model's configuration (a dict); None when there is none."""
+    """Returns the configuration of an output from a model's configuration (a dict); None if there is none."""
     for properties in model_config.get("output", ()):
         if properties["name"] == name:
             return properties
@@ -198,12 +198,12 @@ def using_decoupled_model_transaction_policy(model_config: dict[str, Any]) -> bo
 
 
 def triton_to_numpy_type(data_type: int) -> type | None:
-    """Returns the numpy type for a datatype number; None when there is none."""
+    """Returns the numpy type for a datatype number; None if there is none."""
     return _TRITON_TO_NUMPY.get(data_type)
 
 
 def numpy_to_triton_type(data_type: Any) -> int | None:
-    """Returns the datatype number for a numpy type; None when there is none, as for Python's `bool` and `str`."""
+    """Returns the datatype number for a numpy type; None if there is none, as for Python's `bool` and `str`."""
     for numpy_type, number in _NUMPY_TO_TRITON:
         if data_type == numpy_type:
             return number

@@ -28,7 +28,7 @@ CONTROL = {
     "files": ["file:1/model.py", "file:1/empty"],
     "lengths": [5, 0],
 }
-# In the order of WIRE.md and of the server's side.
+# The order must be that of WIRE.md and of the server's side.
 KINDS = (
     wire.LOAD,
     wire.COMPLETE,
@@ -79,7 +79,7 @@ LIMITS = (
 
 
 def encoded() -> dict[str, str]:
-    """What this side writes."""
+    """Returns the frames that the Python side encodes, in hexadecimal digits."""
     outputs = [(0, 11, (2,), wire.INLINE, 0, b"12345678"), (1, 1, (1, 3), 4, 64, 3)]
     responses = [("error", 3, "bad"), ("outputs", '{"p": 1}', outputs)]
     return {
@@ -105,7 +105,7 @@ def encoded() -> dict[str, str]:
 
 
 def check(vectors: dict[str, str]) -> None:
-    """Raises AssertionError where this side reads or writes anything else."""
+    """Raises AssertionError if the Python side encodes or decodes a frame differently from the vectors."""
     for name, hexadecimal in encoded().items():
         assert vectors[name] == hexadecimal, name
     frame = memoryview(bytes.fromhex(vectors["execute"]))
@@ -153,7 +153,7 @@ def check(vectors: dict[str, str]) -> None:
 
 
 def main() -> None:
-    """Checks, or writes this side's half anew."""
+    """Checks the vectors, or writes those that the Python side encodes."""
     with open(sys.argv[1], encoding="utf-8") as file:
         vectors = json.load(file)
     if "--write" in sys.argv:

@@ -1,1 +1,1 @@
-"""This product's python-based backends: one folder for each framework. Its `model.py` runs all models of the backend."""
+"""This product's python-based backends: one directory for each framework. The directory's `model.py` runs all models of the backend."""

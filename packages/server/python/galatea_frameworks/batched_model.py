@@ -1,6 +1,5 @@
-"""The common base of the backends for model files:
-
-a batch of requests is executed in one run, and each request gets its rows of the results.
+"""The common base of the backends for model files. It executes a batch of requests in one run, and gives each request its rows of the
+results.
 """
 
 from __future__ import annotations
@@ -27,8 +26,8 @@ class InvalidRequest(Exception):
 class BatchedModel:
     """Executes requests with a framework. Subclasses convert tensors to the framework's values and run them.
 
-    An invalid request fails alone. The subclass's `initialize` sets `input_names`, in the order in which the subclass takes values, and
-    `batches`: True if the first dimension of each tensor is the batch dimension.
+    An invalid request fails alone. The subclass's `initialize` must set `input_names`, in the order in which the subclass expects values,
+    and `batches`: True if the first dimension of each tensor is the batch dimension.
     """
 
     input_names: Sequence[str]
@@ -47,7 +46,7 @@ class BatchedModel:
     ) -> Iterable[Iterable[Tensor]]:
         """Runs the model with a value for each input.
 
-        Returns, for each output, a tensor for each request. `rows` has the number of rows of each request; None for a model without
+        Returns, for each output, a tensor for each request. `rows` has the number of rows of each request; it is None for a model without
         batching, which gets one request. Raises InvalidRequest, and exceptions of the framework.
         """
         raise NotImplementedError
@@ -101,7 +100,7 @@ class BatchedModel:
 
 
 def split_rows(name: str, whole: Any, rows: list[int] | None) -> list[Any]:
-    """Splits an output into the rows of each request. Raises InvalidRequest when the number of rows is wrong."""
+    """Splits an output into the rows of each request. Raises InvalidRequest if the number of rows is wrong."""
     if rows is None:
         return [whole]
     if len(whole) != sum(rows):

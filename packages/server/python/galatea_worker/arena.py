@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 class LentBlock(np.ndarray):
     """A block that the server has lent to this process.
 
-    Every array over the block has it as `base`, so this object is deleted with the last of them. A subclass of ndarray is needed: numpy
-    shortens chains of views that have the same type, and a plain array would be skipped.
+    Every array over the block has this object as its `base`, so the object is deleted with the last of these arrays. A subclass of ndarray
+    is needed, because numpy shortens chains of views that have the same type and would skip a plain array.
     """
 
-    # True if other readers use these bytes too: they are copied before the model can write to them.
+    # True if other readers use these bytes too. The bytes are then copied before the model can write to them.
     is_shared = False
     # True if the model has a writable array over these bytes.
     is_viewed = False
@@ -38,7 +38,7 @@ class LentBlock(np.ndarray):
 
 
 class Arena:
-    """Maps the memory file, creates arrays over it, and returns their offsets."""
+    """Maps the arena's memory file, creates arrays over it, and returns their offsets."""
 
     def __init__(self, fd: int, capacity: int) -> None:
         self._map = mmap.mmap(fd, capacity, mmap.MAP_SHARED, mmap.PROT_READ | mmap.PROT_WRITE)
@@ -46,7 +46,7 @@ class Arena:
         self._address = np.frombuffer(self._map, np.uint8).__array_interface__["data"][0]
 
     def lend(self, lent_id: int, is_shared: int, offset: int, size: int, released: Callable[[int], None]) -> LentBlock:
-        """Returns the block as bytes. `released(lent_id)` is called by the thread that drops the last view."""
+        """Returns the block as bytes. The thread that drops the last view calls `released(lent_id)`."""
         block = LentBlock((size,), np.uint8, self._map, offset)
         block.lent_id = lent_id
         block.released = released
@@ -59,11 +59,11 @@ class Arena:
         return np.ndarray((size,), np.uint8, self._map, offset)
 
     def numbers(self, offset: int, count: int) -> memoryview:
-        """Returns a range as an array of doubles. Each is read and written atomically."""
+        """Returns a range as an array of doubles. Each double is read and written atomically."""
         return memoryview(self._map)[offset : offset + 8 * count].cast("d")
 
     def offset_of(self, array: np.ndarray) -> int:
-        """Returns the offset of a contiguous array in the arena; -1 when it is not in the arena."""
+        """Returns the offset of a contiguous array in the arena; -1 if it is not in the arena."""
         offset = array.__array_interface__["data"][0] - self._address
         return offset if 0 <= offset < self._capacity else -1
 

@@ -1,4 +1,6 @@
-"""Calls of other models that coroutines await. No thread waits for their responses: the coroutine's event loop polls the socket."""
+"""Calls to other models that coroutines await.
+
+No thread waits for the responses: the coroutine's event loop polls the socket."""
 
 from __future__ import annotations
 
@@ -31,7 +33,7 @@ class AwaitedCalls:
     ) -> asyncio.Task[InferenceResponse | ResponseIterator]:
         """Starts a call. The call runs even if its task is not awaited."""
         task = loop.create_task(self._exec(request, execution_id, is_stream))
-        # Kept here because the event loop itself holds no reference to a waiting task.
+        # A reference is kept, because the event loop itself holds no reference to a waiting task.
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
         return task
@@ -73,7 +75,7 @@ class AwaitedCalls:
                 raise
 
     async def wait_for_response(self, call: _Call) -> None:
-        """Waits until `take` would not block: a response or the end of the call has arrived."""
+        """Waits until `take` would not block, which means that a response or the end of the call has arrived."""
         loop = asyncio.get_running_loop()
         self._enter(loop)
         try:

@@ -20,9 +20,9 @@ _NONE_LATE = ()
 
 
 def returned(requests: list[InferenceRequest], result: Any) -> tuple[list[InferenceResponse | None], Sequence[Reply]]:
-    """Returns a response for each request, and the replies of those that may be sent later, whose response is None.
+    """Returns a response for each request (None if it may be sent later), and the replies of these late requests.
 
-    Raises ModelError with Triton's text when `execute` has returned an invalid value.
+    Raises ModelError with Triton's text if `execute` has returned an invalid value.
     """
     if result is None:
         result = [None] * len(requests)
@@ -66,9 +66,9 @@ def close(replies: Sequence[Reply], message: str) -> None:
 def responses_before_error(
     requests: list[InferenceRequest], error: BaseException, instance_name: str, channel: Channel
 ) -> tuple[list[InferenceResponse], Sequence[Reply]]:
-    """Returns the responses of a batch whose `execute` has raised:
+    """Returns the responses of a batch whose `execute` has raised: those that were sent, and the error for all other requests.
 
-    those that were sent, and the error for all other requests. Raises the error when no response was sent.
+    Raises the error if no response was sent.
     """
     if all(request._reply is None for request in requests):
         raise error

@@ -1,7 +1,7 @@
-"""The frames for calling and loading other models; see WIRE.md.
+"""The frames for calling and loading other models, specified in WIRE.md.
 
-Imported only for models that do so. The server's side is `packages/server/src/backends/python/call-codec.ts`. Both are tested against the
-same bytes in `conformance/vectors`.
+Imported only for models that call or load others. The server's side is `packages/server/src/backends/python/call-codec.ts`. Both sides are
+tested against the same bytes in `conformance/vectors`.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ READY = 3
 
 
 def encode_message(kind: int, call_id: int, extra: int, text: bytes, tensors: Sequence[wire.Output]) -> bytes:
-    """Encodes a frame that contains a JSON object and tensors:
+    """Encodes a frame that contains a JSON object and tensors.
 
-    [(name_index, datatype, shape, block, offset, data)], as in a RESULT frame.
+    As in a RESULT frame, tensors are [(name_index, datatype, shape, block, offset, data)].
     """
     at = wire.HEADER_BYTES + MESSAGE_HEAD.size + len(text)
     padding = wire.pad8(at)
@@ -96,7 +96,7 @@ def encode_space_request(call_id: int, sizes: list[int]) -> bytes:
 
 
 def encode_cancel(call_id: int) -> bytes:
-    """Encodes a CALL_CANCEL frame, which ends a call whose responses are not needed any more."""
+    """Encodes a CALL_CANCEL frame, which ends a call. Its responses are not needed any more."""
     return wire.frame(wire.CALL_CANCEL, b"", 0, call_id)
 
 

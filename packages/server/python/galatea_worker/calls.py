@@ -1,4 +1,4 @@
-"""The calls of this process's model to other models of its namespace. This module is imported at the first call."""
+"""The calls of this process's model to other models of the namespace. This module is imported at the first call."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ if TYPE_CHECKING:
 
 
 _CALL_ID_MAX = 0xFFFFFFFF
-# Number of read responses after which the server is notified: half of its limit. A message for each response would cost more.
+# Number of read responses after which the server is notified: half of the server's limit. A message for each response would cost more.
 _TAKEN_STEP = 8
 _SERVER_GONE = "The server is gone."
 
 
 class _Call:
-    """A call to another model, from its first frame until its last response was read."""
+    """A call to another model, from the first frame until the last response was read."""
 
     __slots__ = (
         "id",
@@ -48,7 +48,7 @@ class _Call:
     def __init__(self, execution_id: int | None, is_stream: bool) -> None:
         self.id = 0
         self.execution_id = execution_id
-        # Frames with responses that are not decoded yet.
+        # Frames with responses that have not been decoded yet.
         self.responses = collections.deque()
         self.is_last_there = False
         self.is_dropped = False
@@ -58,15 +58,15 @@ class _Call:
         self.is_sent = False
         # The server's reply to the request for memory.
         self.space = None
-        # Callback for a new response when a coroutine awaits the call. Called by the thread that reads the socket.
+        # Callback for a new response; None if no coroutine awaits the call. The thread that reads the socket calls it.
         self.done = None
 
 
 class Calls:
     """The calls of this process.
 
-    `reader` decides which thread reads the socket; `limit` is the maximum number of concurrent calls. Coroutines await `response_to(call)`
-    until `take` would not block: a response or the end of the call has arrived.
+    `reader` decides which thread reads the socket. `limit` is the maximum number of concurrent calls. Coroutines await `response_to(call)`
+    until `take` would not block, which means that a response or the end of the call has arrived.
     """
 
     def __init__(
@@ -87,13 +87,13 @@ class Calls:
         self._most = limit // 2
         self._waited_count = 0
         self._stream_count = 0
-        # Callbacks for a free slot, one for each waiting call. A callback returns whether its caller still waits.
+        # Callbacks for a free slot, one for each waiting call. A callback returns False if its caller does not wait any more.
         self.vacancies = collections.deque()
         self._open = {}
         self._last_id = 0
-        # Lent blocks of responses that this process uses, by id: [execution_id, flags, offset, size].
+        # Lent blocks of responses that this process still uses, by id: [execution_id, flags, offset, size].
         self._lent = {}
-        # The blocks that contain outputs of the current response, and those of them that are unused by now.
+        # The blocks that contain outputs of the current response, and those of these blocks that are no longer used.
         self._pinned = ()
         self._unpinned = []
         self._released = collections.deque()
@@ -101,7 +101,7 @@ class Calls:
     # Handling of incoming frames.
 
     def dispatch(self, frame: memoryview, kind: int, call_id: int) -> None:
-        """Handles a frame about a call. The caller holds the reader's `changed`."""
+        """Handles a frame about a call. The caller must hold the reader's `changed`."""
         call = self._open.get(call_id)
         if call is None:
             return
@@ -120,7 +120,7 @@ class Calls:
                 call.done()
 
     def _close(self, call: _Call) -> None:
-        """Ends a call after the server's last frame for it; its number can be reused. The caller holds `changed`."""
+        """Ends a call after the server's last frame about it, so that its number can be reused. The caller must hold `changed`."""
         del self._open[call.id]
         if call.is_stream:
             self._stream_count -= 1
@@ -134,7 +134,7 @@ class Calls:
                 return
 
     def remove_vacancy_callback(self, notify: Callable[[], bool]) -> None:
-        """Removes a callback. If it was already given a slot, the slot passes to the next one. The caller holds `changed`."""
+        """Removes a callback. If it was already given a slot, the slot is given to the next one. The caller must hold `changed`."""
         try:
             self.vacancies.remove(notify)
         except ValueError:
@@ -143,7 +143,7 @@ class Calls:
     # Sending of calls.
 
     def begin(self, call: _Call) -> bool:
-        """Assigns a number to the call. Returns False when the call must wait for another one to end. The caller holds `changed`."""
+        """Assigns a number to the call. Returns False if the call must wait for another one to end. The caller must hold `changed`."""
         if call.is_stream:
             if self._stream_count >= self._most:
                 raise TritonModelException(
@@ -176,7 +176,7 @@ class Calls:
             raise TritonModelException(_SERVER_GONE)
 
     def open(self, request: CallRequest, execution_id: int | None, is_stream: bool) -> _Call:
-        """Sends a request and returns its call. If the request could not be sent, the call has an error response."""
+        """Sends a request and returns the call. If the request could not be sent, the call has an error response."""
         return self.send(self._wait_and_begin(_Call(execution_id, is_stream)), request)
 
     def send(self, call: _Call, request: CallRequest) -> _Call:
@@ -189,7 +189,7 @@ class Calls:
             raise
 
     def _take_back(self, call: _Call) -> None:
-        """Cancels a call that was not sent. The server has received at most its request for memory."""
+        """Cancels a call that was not sent. The server has received at most the call's request for memory."""
         with self._reader.changed:
             if call.id not in self._open:
                 return
@@ -218,9 +218,10 @@ class Calls:
         return call
 
     def _encode_tensor(self, index: int, tensor: Tensor, waiting: list[tuple[int, np.ndarray]]) -> tuple[Any, ...]:
-        """Returns a tensor in the form of a frame:
+        """Returns a tensor in the form of a frame.
 
-        small tensors inline, tensors that are in the arena and not writable by reference, others copied to memory of the call.
+        Small tensors are inline. Tensors that are in the arena and not writable are passed by reference. Others are copied to memory of the
+        call.
         """
         array = tensor._array
         if array is None or tensor._datatype == datatypes.BYTES:
@@ -231,7 +232,7 @@ class Calls:
                 and tensor._size > self._inline_bytes_max
                 and (block.is_shared or not block.is_viewed)
             ):
-                # The called model reads the block too from now on, so the calling model must copy it before it writes.
+                # From now on, the called model reads the block too, so the calling model must copy it before writing.
                 block.is_shared = True
                 return (index, tensor._datatype, tensor._shape, block.lent_id, tensor._offset, tensor._size)
         if array.nbytes <= self._inline_bytes_max:
@@ -240,7 +241,7 @@ class Calls:
         return (index, tensor._datatype, tensor._shape)
 
     def _fill(self, call: _Call, tensors: list[tuple[Any, ...]], waiting: list[tuple[int, np.ndarray]]) -> str | None:
-        """Requests memory for tensors and copies them there. Returns the reason when there is no memory."""
+        """Requests memory for tensors and copies the tensors to it. Returns the reason if there is no memory."""
         self._channel.send(call_wire.encode_space_request(call.id, [array.nbytes for _, array in waiting]))
         self._reader.wait(lambda: call.space is not None)
         if call.space is None:
@@ -256,7 +257,7 @@ class Calls:
     # Reading of responses.
 
     def take(self, call: _Call) -> InferenceResponse | None:
-        """Waits for the next response and returns it; None after the last one."""
+        """Waits for the next response and returns it; returns None after the last one."""
         self._reader.wait(lambda: call.responses or call.is_last_there)
         if not call.responses:
             self._check_server()
@@ -291,7 +292,7 @@ class Calls:
         return self._arena.lend(lent_id, flags & wire.LENT_SHARED, offset, size, self._release)
 
     def acknowledge(self, call: _Call, count: int) -> int:
-        """Counts the read responses of a stream and acknowledges several together. Returns the number that is not acknowledged."""
+        """Acknowledges the read responses of a stream, several at a time. Returns the number of those not acknowledged yet."""
         if count >= _TAKEN_STEP and not call.is_last_there:
             self._channel.send(call_wire.encode_credit(call.id, count))
             return 0
@@ -334,7 +335,7 @@ class Calls:
             self._released.append(lent_id)
 
     def loans_of(self, execution_id: int | None) -> list[Lent]:
-        """Returns the blocks that may contain outputs of the execution: [(lent_id, flags, offset, size, None)]."""
+        """Returns the lent blocks that may contain outputs of the execution: [(lent_id, flags, offset, size, None)]."""
         return [
             (lent_id, flags, offset, size, None)
             for lent_id, (owner, flags, offset, size) in list(self._lent.items())
@@ -342,7 +343,7 @@ class Calls:
         ]
 
     def pin(self, responses: list[wire.EncodedResponse]) -> None:
-        """Keeps the blocks that contain outputs of these responses, so that they are released only with the RESULT frame."""
+        """Keeps the blocks that contain outputs of these responses lent, so that they are released only with the RESULT frame."""
         self._pinned = frozenset(
             block
             for kind, _, outputs in responses
@@ -352,7 +353,7 @@ class Calls:
         )
 
     def take_released(self) -> list[int]:
-        """Returns the blocks that are not used any more, kept ones included. The caller reports them to the server."""
+        """Returns the ids of blocks that are no longer used, including pinned ones. The caller must report them to the server."""
         released = self._unpinned[:]
         del self._unpinned[: len(released)]
         while self._released:
@@ -363,14 +364,14 @@ class Calls:
         return released
 
     def settled(self) -> None:
-        """Ends the effect of the previous method: later releases are reported separately."""
+        """Ends the effect of `pin`: later releases are reported separately."""
         self._pinned = ()
         while self._unpinned:
             self._released.append(self._unpinned.pop())
         self.flush()
 
     def flush(self) -> None:
-        """Reports the blocks that are not used any more to the server."""
+        """Reports the blocks that are no longer used to the server."""
         released = []
         while self._released:
             try:
@@ -417,8 +418,8 @@ def _text_of_call(call: _Call, request: CallRequest) -> bytes:
 
 
 def _failed(message: str, is_cancelled: bool = False) -> InferenceResponse:
-    # Returns the error response of the called model. As in Triton, the text is kept, but the code only when this model has cancelled the
-    # call.
+    # Returns the error response of the called model. As in Triton, the text is kept, but the code is kept only if this model has cancelled
+    # the call.
     return InferenceResponse(
         error=TritonError(message, TritonError.CANCELLED if is_cancelled else TritonError.INTERNAL)
     )
@@ -430,7 +431,7 @@ def new_call(execution_id: int | None, is_stream: bool) -> _Call:
 
 
 class ResponseIterator:
-    """Iterates once over the responses of a called model: those of a decoupled model, or the only one of another model."""
+    """Iterates once over the responses of a called model: any number from a decoupled model, one from another model."""
 
     __module__ = MODULE
 
@@ -473,5 +474,5 @@ class ResponseIterator:
         return response
 
     def cancel(self) -> None:
-        """Cancels the call. The called model can query this; if its execution is still queued, it is skipped."""
+        """Cancels the call. The called model can query this. If its execution is still queued, it is skipped."""
         self._calls.cancel(self._call)

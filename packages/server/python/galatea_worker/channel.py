@@ -15,14 +15,16 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 _FIRST_BUFFER_BYTES = 16 * 1024
-# A buffer that has grown beyond this size, for one large frame, is not kept.
+# A buffer that has grown beyond this size in bytes, for one large frame, is not kept.
 _KEPT_BUFFER_BYTES = 4 * 1024 * 1024
 _AWAKE_SECONDS = 0.0002
-# A polling thread that gets its core back later than this was preempted: another process needs the core. It then stops polling for a pause.
+# A polling thread that gets its core back later than this was preempted, because another process needs the core. The thread then pauses
+# polling.
 _PREEMPTED_SECONDS = 0.0005
 _PAUSE_SECONDS_MIN = 0.005
 _PAUSE_SECONDS_MAX = 1.28
-# When it is preempted again within this time after a pause, another process needs the core permanently, and the next pause is longer.
+# If the thread is preempted again within this time after a pause, another process is assumed to need the core permanently, and the next
+# pause is longer.
 _REPEATED_SECONDS = 0.02
 _LOOK_BYTES_MAX = 256 * 1024
 _REST_AFTER = struct.pack("@ll", 2, 0)
@@ -32,7 +34,7 @@ _FOR_EVER = struct.pack("@ll", 0, 0)
 class Channel:
     """Sends and receives frames over a stream socket.
 
-    Any thread may send. Only the thread that holds `reading` receives and polls; initially that is the thread that creates the channel.
+    Any thread may send. Only the thread that holds `reading` receives and polls. Initially, this is the thread that creates the channel.
     """
 
     def __init__(self, fd: int) -> None:
@@ -51,13 +53,13 @@ class Channel:
         self.next_is_near = False
         self._pause = _PAUSE_SECONDS_MIN
         self._paused_until = 0.0
-        # Called when no frame has arrived for a while; None for no callback.
+        # Callback for an idle channel; None for no callback.
         self._rest = None
 
     def on_idle(self, rest: Callable[[], None]) -> None:
         """Sets the callback `rest`. The receiving thread calls it once when no frame has arrived for two seconds."""
         self._rest = rest
-        # The kernel's time-out is used, because it costs no additional system call.
+        # The kernel's timeout is used, because it costs no additional system call.
         self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, _REST_AFTER)
 
     def send(self, data: bytes) -> None:
@@ -70,13 +72,13 @@ class Channel:
     def send_whenever(self, data: bytes) -> None:
         """Sends a frame as soon as no other thread is sending.
 
-        May be called from any thread at any time, because it never waits for the lock.
+        May be called from any thread at any time, because this method never waits for the lock.
         """
         self._later.append(data)
         self.flush_released()
 
     def receive(self) -> memoryview | None:
-        """Returns the next frame as a view that is valid until the next call; None when the server has closed the socket."""
+        """Returns the next frame as a view that is valid until the next call; returns None if the server has closed the socket."""
         while True:
             have = self._end - self._start
             if have >= wire.HEADER_BYTES:
@@ -98,8 +100,8 @@ class Channel:
     def _receive_some(self, into: memoryview) -> int:
         """Waits for bytes.
 
-        Polls if a frame is expected soon, because sleeping and waking up takes longer than a small model. Polling yields the processor to
-        other threads.
+        Polls if a frame is expected soon, because sleeping and waking up takes longer than a run of a small model. Polling yields the
+        processor to other threads.
         """
         if self.next_is_near:
             self.next_is_near = False
@@ -123,7 +125,7 @@ class Channel:
         return count
 
     def _preempted(self, now: float) -> None:
-        """Starts a pause of polling. It is twice as long as the previous pause if that ended only a short time ago."""
+        """Starts a pause of polling. The pause is twice as long as the previous one if that one ended only a short time ago."""
         is_repeated = now - self._paused_until < _REPEATED_SECONDS
         self._pause = min(self._pause * 2, _PAUSE_SECONDS_MAX) if is_repeated else _PAUSE_SECONDS_MIN
         self._paused_until = now + self._pause
@@ -144,10 +146,10 @@ class Channel:
     def look(self) -> list[tuple[int, int, int, int, int]]:
         """Receives available bytes without waiting.
 
-        Returns the header of each whole frame that `receive` will return. The last frame that `receive` has returned becomes invalid.
+        Returns the header of each whole frame that `receive` will return. The frame that `receive` returned last becomes invalid.
         """
         if self._start == self._end:
-            # Starts with an empty buffer, because the buffer of a large frame must not be kept.
+            # The buffer is emptied first, because the buffer of a large frame must not be kept.
             self._forget()
         while self._end - self._start < _LOOK_BYTES_MAX:
             have = self._end - self._start
@@ -171,7 +173,7 @@ class Channel:
         return headers
 
     def _forget(self) -> None:
-        """Discards the buffer if all of its frames were returned."""
+        """Discards the content of the buffer if all of its frames were returned."""
         self._start = self._end = 0
         if len(self._buffer) > _KEPT_BUFFER_BYTES:
             self._renew(_FIRST_BUFFER_BYTES)
@@ -191,13 +193,13 @@ class Channel:
         self._view = memoryview(self._buffer)
 
     def release(self, lent_id: int) -> None:
-        """Records that the last view of a lent block was deleted. Called from any thread at any time."""
+        """Records that the last view of a lent block was deleted. May be called from any thread at any time."""
         self._released.append(lent_id)
         if self.idle:
             self.flush_released()
 
     def take_released(self) -> list[int]:
-        """Returns the ids of blocks released since the last call. The caller reports them to the server."""
+        """Returns the ids of blocks released since the last call. The caller must report them to the server."""
         released = self._released
         if not released:
             return released

@@ -1,4 +1,4 @@
-"""The event loop of a model's coroutines in a separate thread, as in Triton: tasks continue after `execute` has returned."""
+"""The event loop of a model's coroutines, in a separate thread. As in Triton, tasks continue after `execute` has returned."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class CoroutineLoop:
         async def awaited() -> None:
             self._execution.set(execution_id)
             try:
-                # A list, so that no variable of this function keeps the result while `done` uses it.
+                # The result is in a list, so that no variable of this function holds a reference to it while `done` uses it.
                 outcome = [await coroutine]
             except BaseException as error:  # noqa: BLE001 - whatever it raises is the failure of its execution
                 done(None, error)
@@ -46,7 +46,7 @@ class CoroutineLoop:
         asyncio.run_coroutine_threadsafe(awaited(), self._loop)
 
     def result_of(self, coroutine: Coroutine[Any, Any, Any], execution_id: int) -> Any:
-        """Runs a coroutine in the loop and waits for it in the calling thread, which must be another one.
+        """Runs a coroutine in the loop and waits for it. Must not be called from the loop's thread.
 
         Raises the coroutine's exception.
         """

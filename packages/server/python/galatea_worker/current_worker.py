@@ -1,4 +1,4 @@
-"""The worker of this process, for functions and objects of pb_utils. Models call these without a reference to the worker."""
+"""The worker of this process, for functions and objects of pb_utils, which have no reference to the worker."""
 
 from __future__ import annotations
 
@@ -66,19 +66,20 @@ def model_directory() -> str:
 
 
 def backend_config() -> dict[str, str]:
-    """Returns the settings from --backend-config for the model's backend. Used by the programs of python-based backends."""
+    """Returns the settings from --backend-config for the model's backend. The programs of python-based backends use it."""
     return _worker.backend_config
 
 
 def model_file() -> int | None:
-    """Returns a file descriptor of the model's file in memory that workers with equal files share; None when the file must be read from
-    disk.
+    """Returns a file descriptor of the model's file in memory that workers with equal files share.
+
+    Returns None if the file must be read from disk.
     """
     return None if _worker is None else _worker.model_file
 
 
 def on_idle(rest: Callable[[], None]) -> None:
-    """Sets a callback for idle times; see `Channel.on_idle`."""
+    """Sets a callback, which is called once when no frame has arrived for two seconds (`Channel.on_idle`)."""
     if _worker is not None:
         _worker.channel.on_idle(rest)
 
@@ -108,7 +109,7 @@ def awaited_calls() -> AwaitedCalls:
 
 
 def calling_execution() -> int | None:
-    """Returns the execution to which the calling code belongs; None when it belongs to none."""
+    """Returns the id of the execution to which the calling code belongs; None if it belongs to none."""
     return _worker.calling_execution()
 
 

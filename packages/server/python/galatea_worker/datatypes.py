@@ -39,7 +39,7 @@ _LENGTH = struct.Struct("<I")
 
 
 def number_of_dtype(dtype: np.dtype) -> int:
-    """Returns the datatype number of a numpy dtype; 0 when there is none."""
+    """Returns the datatype number of a numpy dtype; 0 if there is none."""
     number = NUMBERS.get(dtype)
     if number is not None:
         return number
@@ -50,7 +50,7 @@ def number_of_dtype(dtype: np.dtype) -> int:
 
 
 def element_bytes(value: object) -> bytes | bytearray:
-    """Returns the bytes of one BYTES element. As in Triton, bytes are unchanged and other values become their text."""
+    """Returns the bytes of one BYTES element. As in Triton, bytes are returned unchanged, and other values are converted to text."""
     if isinstance(value, (bytes, bytearray)):
         return value
     if isinstance(value, str):
@@ -70,7 +70,7 @@ def serialize_elements(array: np.ndarray) -> bytes:
 
 
 def deserialize_elements(view: memoryview) -> list[bytes]:
-    """Decodes uint32 lengths and bytes to a list of bytes objects. Raises ValueError when a length exceeds the data."""
+    """Decodes uint32 lengths and bytes to a list of bytes objects. Raises ValueError if a length exceeds the data."""
     elements = []
     at = 0
     end = len(view)

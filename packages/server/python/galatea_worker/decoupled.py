@@ -1,4 +1,6 @@
-"""Runs a decoupled model, which sends any number of responses to each request, from any thread, even after `execute` has returned."""
+"""Runs a decoupled model.
+
+Such a model sends any number of responses to each request, from any thread, even after `execute` has returned."""
 
 from __future__ import annotations
 
@@ -46,7 +48,9 @@ class _State:
 
 
 class PendingResponses:
-    """Only a request and its response senders refer to this object. When it is deleted, no response can be sent any more."""
+    """The right to send responses to one request.
+
+    Only the request and its response senders refer to this object. When it is deleted, no response can be sent any more."""
 
     __slots__ = ("_state", "_service")
 
@@ -60,7 +64,7 @@ class PendingResponses:
             self._service.dropped(self._state)
 
     def send(self, response: InferenceResponse | None, is_final: bool) -> None:
-        """Sends a response; None sends only the final flag. Waits until the client has read earlier responses."""
+        """Sends a response, or only the final flag if `response` is None. Waits until the client has read earlier responses."""
         self._service.send(self._state, response, is_final)
 
     def is_cancelled(self) -> bool:
@@ -82,7 +86,7 @@ class DecoupledResponseSender(InferenceResponseSender):
 
     @checked(SEND)
     def send(self, response: InferenceResponse | None = None, flags: int = 0) -> None:
-        """Sends the response in its current state. Waits until the client has read earlier ones."""
+        """Sends the response in its current state. Waits until the client has read earlier responses."""
         check_sent(response, flags)
         self._responses.send(response, flags == FLAG_FINAL)
 
@@ -94,7 +98,7 @@ class DecoupledResponseSender(InferenceResponseSender):
 class DecoupledService:
     """Replaces the worker's main loop after a decoupled model was initialized.
 
-    `dispatch_call(frame, kind, call_id)` handles frames about the model's calls and metrics; the reader's `changed` is held then.
+    `dispatch_call(frame, kind, call_id)` handles frames about the model's calls and metrics. It is called with the reader's `changed` held.
     """
 
     def __init__(
@@ -112,7 +116,7 @@ class DecoupledService:
         self._unread_max = unread_responses_max
         # Frames for the main thread, in order.
         self._waiting = collections.deque()
-        # Indexes of cancelled requests, by the id of an execution that has not begun.
+        # Indexes of cancelled requests, by the id of an execution that has not started.
         self._not_started = {}
         # States of responses by execution id and request index.
         self._open = {}
@@ -125,8 +129,8 @@ class DecoupledService:
         reader.redirect(self._dispatch)
 
     def run(self) -> bool:
-        """Handles frames. Returns True when the server requests the end, False when it has closed the socket."""
-        # Released blocks are reported at once, because no RESULT frame follows their release.
+        """Handles frames. Returns True if the server requests the end, False if the server has closed the socket."""
+        # Released blocks are reported at once, because no RESULT frame that could report them follows.
         self._channel.idle = True
         self._channel.flush_released()
         while True:
@@ -228,7 +232,7 @@ class DecoupledService:
     # Sending of responses.
 
     def send(self, state: _State, response: InferenceResponse | None, is_final: bool) -> None:
-        """Sends a response; see `PendingResponses.send`."""
+        """Sends a response, or only the final flag. Waits until the client has read earlier responses."""
         frame = None
         if response is not None and self._takes_credit(state):
             began = _now()
@@ -253,7 +257,7 @@ class DecoupledService:
                 self._channel.send(frame)
 
     def _takes_credit(self, state: _State) -> bool:
-        """Takes a credit for a response. Returns False when the request was cancelled: the response is then dropped."""
+        """Uses one credit for a response. Returns False if the request was cancelled; the response is then dropped."""
         while True:
             with self._reader.changed:
                 if state.is_closed:
@@ -268,14 +272,14 @@ class DecoupledService:
             self._reader.wait(lambda: state.credit > 0 or state.is_closed or state.is_cancelled)
 
     def dropped(self, state: _State) -> None:
-        """Reports that a final flag cannot be sent any more. Never waits for a lock."""
+        """Reports that no final flag can be sent any more, because the senders were deleted. Never waits for a lock."""
         state.is_closed = True
         self._open.pop((state.execution_id, state.request_index), None)
         error = ("error", 1, _DROPPED)
         self._channel.send_whenever(wire.encode_response(state.execution_id, state.request_index, True, error, 0))
 
     def calling_execution(self) -> int | None:
-        """Returns the execution to which the calling code belongs; None for a thread of the model."""
+        """Returns the id of the execution to which the calling code belongs; None for a thread that the model has started."""
         if threading.get_ident() == self._main:
             return self._executing
         return None if self._coroutines is None else self._coroutines.execution()
@@ -294,7 +298,7 @@ class DecoupledService:
     # Running of coroutines.
 
     def _start(self, coroutine: Coroutine[Any, Any, Any], execution_id: int, request_ids: list[str]) -> None:
-        """Runs an asynchronous `execute`. The instance can run the next execution meanwhile."""
+        """Runs an asynchronous `execute`. The instance can run the next execution in the meantime."""
         if self._coroutines is None:
             from .coroutine_loop import CoroutineLoop
 

@@ -1,4 +1,4 @@
-"""Converts between DLPack capsules and numpy arrays. Numpy has no BF16, so BF16 is passed as uint16 with another type code."""
+"""Converts between DLPack capsules and numpy arrays. numpy has no BF16 type, so BF16 is passed as uint16 with another type code."""
 
 from __future__ import annotations
 
@@ -57,6 +57,6 @@ def import_array(source: object) -> tuple[np.ndarray, bool]:
     code = _type_code(capsule)
     is_bfloat = code.value == _BFLOAT
     if is_bfloat:
-        # This function owns the capsule from here on. The capsule's deleter does not read the type.
+        # This function owns the capsule from here on. The type code may be changed, because the capsule's deleter does not read it.
         code.value = _UNSIGNED
     return np.from_dlpack(_Exporter(capsule)), is_bfloat

@@ -15,16 +15,16 @@ if TYPE_CHECKING:
     from .channel import Channel
 
 TEXT_CHARACTERS_MAX = 65536
-# More frames than Python's default recursion limit allows.
+# Maximum number of stack frames in a traceback, which is more than Python's default recursion limit allows.
 FRAMES_MAX = 1024
 # Files whose frames are omitted from tracebacks of a model's errors.
 _OWN_DIRECTORY = os.path.join(os.path.dirname(__file__), "")
 _OWN_FILES = frozenset([importlib.__file__] + [_OWN_DIRECTORY + name for name in os.listdir(_OWN_DIRECTORY)])
-# The programs that run users' scripts: a syntax error in a script is raised where they import it.
+# Directory of the programs that run users' scripts. A syntax error in a script is raised at the import in these programs.
 _FRAMEWORKS_DIRECTORY = os.path.join(os.path.dirname(os.path.dirname(__file__)), "galatea_frameworks", "")
 _EVENT_LOOP = os.path.join("asyncio", "base_events.py")
 
-# Exceptions of frameworks for running out of memory, by module and name. torch has moved its exception.
+# Out-of-memory exceptions of frameworks, by module and name. torch has two entries, because its exception was moved.
 _OUT_OF_MEMORY = frozenset(
     (
         ("builtins", "MemoryError"),
@@ -40,7 +40,7 @@ class ModelError(Exception):
 
 
 def is_out_of_memory(error: BaseException) -> bool:
-    """Returns whether an exception is an out-of-memory error, judged by its type and not by its text."""
+    """Returns whether an exception is an out-of-memory error. Only its type counts, not its text."""
     try:
         return any((one.__module__, one.__qualname__) in _OUT_OF_MEMORY for one in type(error).__mro__)
     except BaseException:  # noqa: BLE001 - a class may name itself with anything
@@ -48,10 +48,10 @@ def is_out_of_memory(error: BaseException) -> bool:
 
 
 def describe(error: BaseException) -> str:
-    """Returns `Type:
+    """Returns `Type: text` and the traceback, at most TEXT_CHARACTERS_MAX characters. Never raises.
 
-    text` and the traceback, at most TEXT_CHARACTERS_MAX characters: the innermost frame is first, and the worker's own frames are omitted.
-    Never raises. When the text cannot be determined, the reason is appended, as pybind11 does for Triton.
+    The innermost frame is first, and the worker's own frames are omitted. If the text cannot be determined, the reason is appended, as
+    pybind11 does for Triton.
     """
     return (str(error) if isinstance(error, ModelError) else _described(error))[:TEXT_CHARACTERS_MAX]
 
@@ -62,13 +62,13 @@ def failed_message(instance_name: str, error: BaseException) -> str:
 
 
 def explain(error: BaseException, package_hint: str) -> None:
-    """Adds the command that installs a missing module to the error about it."""
+    """Appends the command that installs the missing module to the text of the error."""
     if isinstance(error, ModuleNotFoundError) and isinstance(error.msg, str) and package_hint:
         error.msg = "%s. %s" % (error.msg, package_hint)
 
 
 def report(channel: Channel, message: str, request_ids: Iterable[str]) -> None:
-    """Makes the server log a failed execution that its RESULT frame does not report. May be called from any thread at any time."""
+    """Makes the server log a failed execution that no RESULT frame reports. May be called from any thread at any time."""
     request = ",".join(one for one in request_ids if one)[:TEXT_CHARACTERS_MAX]
     data = json.dumps({"message": message, "request": request}).encode("utf-8")
     channel.send_whenever(wire.frame(wire.RAISED, data))
@@ -99,7 +99,7 @@ def _located(error: BaseException, text: str) -> str:
     is_script = False
     while trace is not None:
         code = trace.tb_frame.f_code
-        # Frames of the event loop are outside of the model's code.
+        # Frames of the event loop precede the model's code and are omitted.
         is_outside = code.co_filename in _OWN_FILES or code.co_filename.startswith("<frozen importlib")
         if is_syntax and code.co_filename.startswith(_FRAMEWORKS_DIRECTORY):
             is_outside = is_script = True

@@ -1,7 +1,8 @@
 """Skips the `threading` module's work in a child process that the zygote forks.
 
-That work replaces locks that other threads may have held, and removes those threads, but the zygote has only one thread. Its twenty
-functions would write to 85 memory pages that all workers share. Processes that a worker forks still do this work.
+That work replaces locks that other threads may have held, and removes those threads. It is unnecessary here, because the zygote has only
+one thread, and its twenty functions would write to 85 memory pages that all workers share. Processes that a worker forks still do this
+work.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ def _nothing() -> None:
 def disable() -> CodeType | None:
     """Disables the hook in the zygote.
 
-    Returns the argument for `restore`; None when the hook must stay, because a thread may have been started.
+    Returns the argument for `restore`. Returns None if the hook must stay enabled, because a thread may have been started.
     """
     hook = getattr(threading, "_after_fork", None)
     if hook is None or threading.enumerate() != [threading.main_thread()]:

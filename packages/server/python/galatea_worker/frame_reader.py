@@ -1,6 +1,6 @@
-"""Decides which thread reads the socket of a worker whose model is decoupled or calls other models:
+"""Decides which thread reads the socket of a worker whose model is decoupled or calls other models.
 
-one of the threads that wait for a frame.
+The reading thread is always one of the threads that wait for a frame.
 """
 
 from __future__ import annotations
@@ -20,7 +20,9 @@ def read_alone(
     dispatch: Callable[[memoryview], None],
     is_there: Callable[[], object],
 ) -> None:
-    """Reads frames until `is_there()` is true, another thread reads, or another thread has created a FrameReader, which `reader()` returns."""
+    """Reads frames until `is_there()` is true.
+
+    Returns early if another thread reads, or if another thread has created a FrameReader, which `reader()` then returns."""
     if not channel.reading.acquire(False):
         return
     try:
@@ -43,8 +45,8 @@ def read_alone(
 class FrameReader:
     """Lets several threads wait for frames on one socket.
 
-    One of the waiting threads reads, and notifies the others; a thread that does not wait never reads. `dispatch(frame)` is called with
-    `changed` held. The conditions of waiting threads change only with `changed` held, or by a frame.
+    One of the waiting threads reads and notifies the others; a thread that does not wait never reads. `dispatch(frame)` is called with
+    `changed` held. The conditions of waiting threads may change only while `changed` is held, or by a frame.
     """
 
     def __init__(self, channel: Channel, dispatch: Callable[[memoryview], None], is_reading: bool = False) -> None:
@@ -53,15 +55,16 @@ class FrameReader:
         self.is_over = False
         self._channel = channel
         self._dispatch = dispatch
-        # A thread that read before this object existed continues until it calls `hand_over`.
+        # True while a thread that read before this object existed still reads. It ends its reading with `hand_over`.
         self._is_reading = is_reading
         self._is_handed_over = not is_reading
-        # Callbacks of event loops for frames that are left unread when a thread stops reading. Event loops poll the socket, so they cannot
-        # see frames that were already read from it.
+        # Callbacks of event loops, called when a thread stops reading and leaves frames unread. Event loops poll the socket, therefore they
+        # cannot see frames that were already received from it.
         self.watchers = {}
 
     def hand_over(self, frame: memoryview | None = None) -> None:
-        """Ends the reading by the thread that read before this object existed. `frame` has arrived there meanwhile."""
+        """Ends the reading by the thread that read before this object existed. `frame` is a frame that the thread has received in the
+        meantime."""
         with self.changed:
             if frame is not None:
                 self._dispatch(frame)

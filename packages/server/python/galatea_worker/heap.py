@@ -1,11 +1,11 @@
-"""Controls how much freed memory the C library keeps. Libraries in C and C++ use it."""
+"""Controls how much freed memory the C library keeps. Libraries written in C and C++ use the C library's heap."""
 
 from __future__ import annotations
 
 import ctypes
 
 _libc = ctypes.CDLL(None)
-# Both functions are specific to glibc; other C libraries keep less memory.
+# All three functions are specific to glibc. Other C libraries keep less memory.
 _trim = getattr(_libc, "malloc_trim", None)
 _find_facts = getattr(_libc, "mallinfo2", None)
 _set_option = getattr(_libc, "mallopt", None)
@@ -13,10 +13,10 @@ _TRIM_THRESHOLD = -1
 _MAPPINGS_MAX = -4
 _BYTES_MAX = 2**31 - 1
 
-# Larger blocks are separate mappings.
+# Maximum size in bytes of a block that `fill_holes` allocates. Larger blocks are separate mappings.
 _BLOCK_BYTES_MAX = 64 * 1024
 _BLOCK_BYTES_MIN = 16
-# A heap with more free blocks than this has mostly small ones between blocks in use.
+# Maximum number of free blocks that `fill_holes` allocates. A heap with more has mostly small ones between blocks in use.
 _BLOCKS_MAX = 400_000
 
 
@@ -39,7 +39,7 @@ class _Facts(ctypes.Structure):
 
 
 def trim() -> None:
-    """Returns free whole pages of the heap to the system."""
+    """Returns whole free pages of the heap to the system."""
     if _trim is not None:
         _trim(0)
 
@@ -47,8 +47,8 @@ def trim() -> None:
 def keep() -> None:
     """Keeps large freed blocks in this process until `trim`.
 
-    Otherwise the system takes their pages back, and must clear them again for the next run. ResNet-50 with a batch of 32 pictures then has
-    18,000 page faults and spends a fifth of its time in the kernel (bench/rows/pytorch.ts: 312 pictures a second, 374 with this setting).
+    Otherwise the system reclaims their pages and must clear them for the next run. ResNet-50 with a batch of 32 images then has 18,000 page
+    faults and spends a fifth of its time in the kernel: 312 images a second, 374 with this setting (bench/rows/pytorch.ts).
     """
     if _set_option is not None:
         _set_option(_MAPPINGS_MAX, 0)
@@ -56,10 +56,10 @@ def keep() -> None:
 
 
 def fill_holes() -> None:
-    """Allocates all free blocks of the heap permanently, except its end.
+    """Allocates all free blocks of the heap permanently, except the end of the heap.
 
-    A process that is forked from this one then allocates at the end of the heap, where whole pages become free again. Without this, blocks
-    between those of the zygote would be used, and each would copy a page: 9 MB when PyTorch loads a model.
+    A process that is forked from this one then allocates at the end of the heap, where whole pages become free again. Without this, the
+    process would use blocks between those of the zygote, and each block would copy a page: 9 MB when PyTorch loads a model.
     """
     if _find_facts is None:
         return

@@ -36,7 +36,7 @@ def _number(value: object, most: int, least: int = 0) -> int:
 
 
 def _version(value: object) -> str:
-    """Returns the version for a frame: "" for the highest ready one. Other texts are passed on unchanged."""
+    """Returns the version for a frame: "" for the highest ready one. Other texts are returned unchanged."""
     value = _number(value, 2**63 - 1, -(2**63))
     return "" if value == -1 else str(value)
 
@@ -68,7 +68,7 @@ class InferenceTrace:
     __slots__ = ()
 
     def get_context(self) -> str | None:
-        """Returns the context of the trace as JSON text; None when there is none."""
+        """Returns the context of the trace as JSON text; None if there is none."""
         return None
 
 
@@ -125,8 +125,8 @@ def _check_names(made: CallRequest) -> None:
 class InferenceRequest:
     """One request of a batch, or a request that the model sends to another model."""
 
-    # `_wire` is the decoded request (`wire.WireRequest`), because most models use only its tensors. A request that the model has created
-    # has a CallRequest there, and no `_request_key`.
+    # `_wire` is the decoded request (`wire.WireRequest`), whose fields are read on demand, because most models use only the tensors. For a
+    # request that the model has created, `_wire` is a CallRequest, and there is no `_request_key`.
     __module__ = MODULE
     __slots__ = ("_inputs", "_wire", "_requested", "_request_key", "_reply", "_responses", "_sender")
 
@@ -177,11 +177,11 @@ class InferenceRequest:
         return list(self._inputs)
 
     def request_id(self) -> str:
-        """Returns the request id of the client; "" without one."""
+        """Returns the request id of the client; "" if there is none."""
         return self._wire.request_id
 
     def correlation_id(self) -> int | str:
-        """Returns the id of the request's sequence, an int or str; 0 without one."""
+        """Returns the id of the request's sequence, an int or str; 0 if there is none."""
         return self._wire.correlation
 
     def flags(self) -> int:
@@ -193,11 +193,11 @@ class InferenceRequest:
         self._wire.flags = flags
 
     def timeout(self) -> int:
-        """Returns the timeout in microseconds; 0 for none."""
+        """Returns the timeout in microseconds; 0 if there is none."""
         return self._wire.timeout_us
 
     def parameters(self) -> str:
-        """Returns the parameters of the request as JSON text; "{}" without any."""
+        """Returns the parameters of the request as JSON text; "{}" if there are none."""
         return self._wire.parameters or "{}"
 
     def requested_output_names(self) -> set[str]:
@@ -205,11 +205,11 @@ class InferenceRequest:
         return set(self._requested)
 
     def is_cancelled(self) -> bool:
-        """Returns whether the request was cancelled. Its response is dropped then, so the model may skip the computation."""
+        """Returns whether the request was cancelled. Its response is then dropped, so the model may skip the computation."""
         return self._request_key is not None and current_worker.is_request_cancelled(*self._request_key)
 
     def trace(self) -> InferenceTrace:
-        """Returns the trace of the request. Traces are not implemented, so it has no context."""
+        """Returns the trace of the request. Traces are not implemented, so the trace has no context."""
         return InferenceTrace()
 
     def get_response_sender(self) -> InferenceResponseSender:
@@ -275,7 +275,7 @@ class InferenceRequest:
 def decode_request(
     decoded: wire.WireRequest, inputs: list[Tensor], requested: Sequence[str], request_key: tuple[int, int]
 ) -> InferenceRequest:
-    """Creates an InferenceRequest from decoded parts. `request_key` is the id of its execution and its index there."""
+    """Creates an InferenceRequest from a decoded request. `request_key` is the id of the execution and the request's index in it."""
     request = InferenceRequest.__new__(InferenceRequest)
     request._inputs = inputs
     request._wire = decoded

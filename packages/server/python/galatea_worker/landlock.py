@@ -1,7 +1,6 @@
-"""Landlock:
+"""Landlock: rules that a process applies to itself and its descendants.
 
-rules that a process applies to itself and its descendants, for which it needs no privilege (Documentation/userspace-api/landlock.rst in
-Linux).
+They require no privilege (Documentation/userspace-api/landlock.rst in Linux).
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ _EXECUTE = 1 << 0
 _WRITE_FILE = 1 << 1
 _READ_FILE = 1 << 2
 _READ_DIRECTORY = 1 << 3
-# The rights REMOVE_DIR to MAKE_SYM without MAKE_CHAR and MAKE_BLOCK: removing and creating entries of every kind except devices.
+# The rights REMOVE_DIR to MAKE_SYM without MAKE_CHAR and MAKE_BLOCK. They allow removing and creating entries of every kind except devices.
 _CHANGE_DIRECTORY = 0b1011110110000
 _REFER = 1 << 13
 _TRUNCATE = 1 << 14
@@ -43,12 +42,12 @@ _SCOPE_SIGNALS = 1 << 1
 
 
 def version() -> int:
-    """Returns the Landlock ABI version of the kernel. Raises OSError when it has no Landlock."""
+    """Returns the Landlock ABI version of the kernel. Raises OSError if the kernel has no Landlock."""
     return syscall("landlock", _CREATE_RULESET, None, 0, _CREATE_RULESET_VERSION)
 
 
 def handled_files(abi: int) -> int:
-    """Returns the file rights that rules of this ABI version can restrict. Other rights stay allowed."""
+    """Returns the file rights that rules of this ABI version can restrict. All other rights stay allowed."""
     rights = _ALL_OF_FIRST_VERSION
     for since, right in ((2, _REFER), (3, _TRUNCATE), (5, _IOCTL_DEVICE)):
         if abi >= since:
@@ -60,7 +59,7 @@ class Ruleset:
     """Builds a set of rules, which `enter` applies to this process."""
 
     def __init__(self, abi: int, files: int, tcp: int, scopes: int) -> None:
-        """Creates a set that restricts these rights; 0 leaves a kind of rights unrestricted."""
+        """Creates a set that restricts these rights; 0 leaves a category of rights unrestricted."""
         self._files = files
         attributes = (files, tcp if abi >= 4 else 0, scopes if abi >= 6 else 0)
         size = 24 if abi >= 6 else 16 if abi >= 4 else 8
@@ -86,15 +85,16 @@ class Ruleset:
         syscall("landlock_add_rule", _ADD_RULE, self.descriptor, _RULE_NET_PORT, rule, 0)
 
     def enter(self) -> None:
-        """Applies the rules to this process for the rest of its life. Raises OSError."""
+        """Applies the rules to this process permanently. Raises OSError."""
         call("prctl", _PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
         syscall("landlock_restrict_self", _RESTRICT_SELF, self.descriptor, 0)
         os.close(self.descriptor)
 
 
 def process_isolation_rules(abi: int) -> Ruleset:
-    """Returns rules that isolate the process from other processes (memory, descriptors, signals), without restricting files and network."""
-    # A set must restrict at least one right. Moving files between directories is the one right that is always denied unless it is allowed.
+    """Returns rules that isolate the process from other processes (memory, descriptors, signals). They do not restrict files and network."""
+    # A set must restrict at least one right. _REFER (moving files between directories) is chosen, because it is always denied unless it is
+    # allowed.
     ruleset = Ruleset(abi, _REFER, 0, _SCOPE_SIGNALS)
     ruleset.allow("/", _REFER)
     return ruleset
@@ -103,7 +103,8 @@ def process_isolation_rules(abi: int) -> Ruleset:
 def tenant(abi: int, rules: dict[str, list]) -> Ruleset:
     """Returns the rules of a tenant.
 
-    `rules` has the paths to read, to write, and of devices; `tcp` are the ports for connections, None for any port and listening.
+    `rules` contains the paths to read, the paths to write, and the paths of devices. `tcp` contains the ports for connections; None allows
+    connecting and listening on all ports.
     """
     tcp = 0 if rules["tcp"] is None else _BIND_TCP | _CONNECT_TCP
     ruleset = Ruleset(abi, handled_files(abi), tcp, _SCOPE_ABSTRACT_SOCKETS | _SCOPE_SIGNALS)

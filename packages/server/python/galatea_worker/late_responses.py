@@ -1,4 +1,4 @@
-"""Responses of a model that is not decoupled which are sent after `execute` has returned."""
+"""Sends responses of a model that is not decoupled after `execute` has returned."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ _DROPPED = "The response sender went away without having sent a response."
 
 
 class LateResponses:
-    """Sends late responses. Created with the first one, after the RESULT frame that announces it."""
+    """Sends late responses. Created for the first one, after the RESULT frame that announces it."""
 
     def __init__(self, instance: ModelInstance, reader: FrameReader) -> None:
         self._instance = instance
         self._channel = instance.channel
         self._frames = ResponseFrames(instance, reader)
-        # True for cancelled requests; keys are execution ids and request indexes.
+        # Requests with a late response, by execution id and request index. The value is True if the request was cancelled.
         self._open = {}
 
     def take_over(self, replies: Sequence[Reply], cancelled: Container[int]) -> None:
-        """Sends the late responses of an execution from now on. `cancelled` are the indexes of cancelled requests."""
+        """Registers the late responses of an execution. `cancelled` contains the indexes of cancelled requests."""
         for reply in replies:
             self._open[reply.request_key] = reply.request_key[1] in cancelled
             response = reply.hand_over(self)
@@ -53,7 +53,8 @@ class LateResponses:
         self._channel.send_whenever(wire.encode_response(*reply.request_key, True, ("error", 1, message), 0))
 
     def takes(self, frame: memoryview, kind: int, execution_id: int, extra: int) -> bool:
-        """Returns whether a frame concerns a late response. The caller holds the reader's `changed`."""
+        """Handles a frame and returns True if it concerns a late response; otherwise returns False. The caller must hold the reader's
+        `changed`."""
         if kind == wire.SPACE and extra >> 1:
             self._frames.granted(frame)
             return True

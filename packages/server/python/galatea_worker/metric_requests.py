@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 
 ID_MAX = 0xFFFFFFFF
 
-# Reentrant: while the lock is held, the garbage collector may run code of the model that changes a metric.
+# Reentrant, because the garbage collector may run code of the model that changes a metric while the lock is held.
 counting = threading.RLock()
-# True in a process that the model has forked. The cells belong to its parent process.
+# True in a process that the model has forked. The parent process owns the cells.
 is_forked = False
 
 
@@ -51,7 +51,7 @@ class MetricRequests:
         self._responses[request_id] = (refusal, body)
 
     def response_to(self, encode: Callable[[int], bytes]) -> tuple[str | None, bytes]:
-        """Sends the request `encode(request_id)`. Returns the reason if it was rejected (None for success) and the body of the response."""
+        """Sends the request `encode(request_id)`. Returns the reason of a rejection (None on success) and the body of the response."""
         request_id = next(self._numbers) & ID_MAX
         self._channel.send(encode(request_id))
         self._wait(lambda: request_id in self._responses)
@@ -80,6 +80,6 @@ class _Ids:
                     return self._last
 
     def give_back(self, ids: list[int]) -> None:
-        # Every step is atomic in the interpreter, because this method may run during `take`.
+        # Every step is atomic in the interpreter, because the garbage collector may run this method during `take`.
         for one in ids:
             self._taken.discard(one)

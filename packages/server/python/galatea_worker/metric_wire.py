@@ -1,4 +1,6 @@
-"""The frames about a model's custom metrics; see WIRE.md. The server's side is `packages/server/src/backends/python/metric-codec.ts`."""
+"""The frames about a model's custom metrics, specified in WIRE.md.
+
+The server's side is `packages/server/src/backends/python/metric-codec.ts`."""
 
 from __future__ import annotations
 
@@ -52,7 +54,7 @@ def decode_result(view: memoryview) -> tuple[int, str | None, bytes]:
 
 
 def decode_cells(body: bytes) -> tuple[int, int, int, tuple[float, ...]]:
-    """Decodes the response to a METRIC frame to (offset of its cells, offset of the shared cell, id of this process, bounds)."""
+    """Decodes the response to a METRIC frame to (offset of the metric's cells, offset of the shared cell, id of this process, bounds)."""
     cells, shared, holder = _CELLS.unpack_from(body, 0)
     return cells, shared, holder, struct.unpack_from("<%dd" % ((len(body) - _CELLS.size) // 8), body, _CELLS.size)
 

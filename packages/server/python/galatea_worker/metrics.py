@@ -1,7 +1,7 @@
 """Custom metrics of a model: `pb_utils.MetricFamily` and the metrics that it creates.
 
-The values of a metric are in cells of shared memory. Only this process writes them, and the server reads them, so changing a value sends no
-frame and is visible at once. Frames are sent only to create a family or a metric, to read a value, and to delete a family.
+The values of a metric are in cells of shared memory, which only this process writes and the server reads. Therefore changing a value sends
+no frame and is visible at once. Frames are sent only to create a family or a metric, to read a value, and to delete a family.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ MetricKind = enumeration("MetricKind", _NAMES)
 
 
 def _response_to(requests: MetricRequests, encode: Callable[[int], bytes]) -> bytes:
-    """Returns the body of the response to a request. Raises TritonModelException when the request was rejected."""
+    """Returns the body of the response to a request. Raises TritonModelException if the request was rejected."""
     refusal, body = requests.response_to(encode)
     if refusal is not None:
         raise TritonModelException(_refused(refusal))
@@ -63,14 +63,14 @@ class _Cells:
         self._settings = itertools.count(1)
 
     def next_setting(self) -> float:
-        """Returns a unique id for a new setting of a gauge."""
+        """Returns a unique id for a new `set` call of a gauge."""
         return self._holder * _HOLDER_OF_SETTING + (next(self._settings) & ID_MAX)
 
 
 class _FamilyState:
     """The server's resources for a family and its metrics.
 
-    They are released with the family, or when the last running operation on it has ended.
+    The resources are released with the family, or when the last running operation on it has ended.
     """
 
     __slots__ = ("__weakref__", "cells", "family_id", "requests")
@@ -111,7 +111,7 @@ class MetricFamily:
         if not isinstance(kind, MetricKind):
             raise ArgumentMismatch
         self._kind = kind
-        # Reentrant for the reason given at `counting`.
+        # Reentrant, because the garbage collector may run code of the model that creates a metric while the lock is held.
         self._making = threading.RLock()
         _check_process()
         try:
@@ -143,7 +143,7 @@ class MetricFamily:
         return tuple(_double(bound, "Metric") for bound in buckets)
 
     def _cells(self, text: str, bounds: tuple[float, ...]) -> _Cells:
-        # Converts labels as Triton does: keys become JSON text, and values must be strings.
+        # Converts labels like Triton: keys become JSON text, and values must be strings.
         labels = json.loads(text) or {}
         if not all(isinstance(value, str) for value in labels.values()):
             raise TritonModelException(_refused("attempt to access JSON non-string as string"))
@@ -187,9 +187,9 @@ class Metric:
         return metric
 
     def _open_state(self, action: str) -> _FamilyState:
-        """Returns the server's resources; raises when the family was deleted.
+        """Returns the server's resources; raises TritonModelException if the family was deleted.
 
-        The cells may be written while the caller refers to the result.
+        The cells may be written as long as the caller refers to the result.
         """
         _check_process()
         state = self._state()
@@ -248,14 +248,14 @@ class Metric:
         if self._kind is not MetricFamily.HISTOGRAM:
             self._refuse("observe", "does not support Observe")
         cells = self._cells
-        # Triton counts NaN in the first bucket, too.
+        # Like Triton, counts NaN in the first bucket.
         bucket = 0 if math.isnan(amount) else bisect.bisect_left(cells.bounds, amount)
         with counting:
             cells.numbers[0] += amount
             cells.numbers[1 + bucket] += 1.0
 
     def value(self) -> float:
-        """Returns the value of a counter or gauge, over all processes that share its labels."""
+        """Returns the value of a counter or gauge over all processes that use the same family and labels."""
         state = self._open_state("get")
         metric_id = self._cells.metric_id
         try:
@@ -267,7 +267,7 @@ class Metric:
 
 
 def _double(value: Any, function: str) -> float:
-    """Converts a value to a double as Triton's C++ code does, which rejects texts."""
+    """Converts a value to a double like Triton's C++ code, which rejects texts."""
     try:
         if not isinstance(value, (str, bytes, bytearray)):
             return float(value)

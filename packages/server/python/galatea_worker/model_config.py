@@ -53,7 +53,7 @@ def set_model_transaction_policy(config: dict[str, Any], policy: dict[str, bool]
 
 
 def add_tensor(config: dict[str, Any], kind: str, tensor: dict[str, Any]) -> None:
-    """Adds an input or output, or completes the empty fields of a configured one with that name."""
+    """Adds an input or output, or completes the empty fields of a configured one with the same name."""
     keys = _KEYS[kind]
     for key in tensor:
         if key not in keys:
@@ -108,6 +108,6 @@ def _name(config: dict[str, Any]) -> str:
 
 
 def _listed(keys: Sequence[str]) -> str:
-    """Returns "'a', 'b' and 'c'"."""
+    """Returns the names as text: "'a', 'b' and 'c'"."""
     quoted = ["'%s'" % one for one in keys]
     return ", ".join(quoted[:-1]) + " and " + quoted[-1]

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 @checked("(model_name: str, config: str = '', files: object = None) -> None")
 def load_model(model_name: str, config: str = "", files: dict[str, bytes] | None = None) -> None:
-    """Loads a model by name. `config` is JSON that replaces its configuration; `files` maps 'file:<path>' to contents."""
+    """Loads a model by name. `config` is JSON that replaces the model's configuration; `files` maps 'file:<path>' to contents."""
     contents = {}
     for path, content in (files or {}).items():
         if not isinstance(content, bytes):
@@ -31,7 +31,7 @@ def load_model(model_name: str, config: str = "", files: dict[str, bytes] | None
 
 @checked("(model_name: str, unload_dependents: bool = False) -> None")
 def unload_model(model_name: str, unload_dependents: bool = False) -> None:
-    """Unloads a model after its running executions. `unload_dependents` also unloads ensemble steps that were loaded only for it."""
+    """Unloads a model after its running executions. `unload_dependents` also unloads the steps of an ensemble that were loaded only for it."""
     _control(2, model_name, {"dependents": bool(unload_dependents)}, [], "Failed to unload model: ")
 
 

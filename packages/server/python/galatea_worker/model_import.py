@@ -9,9 +9,9 @@ import types
 
 
 def import_model(package_name: str, module_name: str, directory: str) -> types.ModuleType:
-    """Imports the model as module `<version>.<name>` like Triton; without a package, as `<name>`.
+    """Imports the model as module `<version>.<name>` like Triton, or as `<name>` if there is no package.
 
-    The file is loaded by its path: Python's import search would write to 160 kB of memory pages that workers share, and so copy them.
+    The file is loaded by its path. Python's import search would write to 160 kB of memory pages that workers share, and so copy them.
     """
     name = "%s.%s" % (package_name, module_name) if package_name else module_name
     path = os.path.join(directory, module_name + ".py")
@@ -43,7 +43,7 @@ def _package(name: str, directory: str) -> types.ModuleType:
 
 
 def environment_modules(known: int) -> list[str]:
-    """Returns the modules of the environment that were imported since there were `known` modules, and that a zygote could import."""
+    """Returns the modules of the environment that were imported after the first `known` modules, and that a zygote could import."""
     prefixes = None
     found = []
     for name in _newest_modules(known):
@@ -63,9 +63,9 @@ def _environment_prefixes() -> tuple[str, ...]:
 
 
 def _newest_modules(known: int) -> list[str]:
-    """Returns the names of modules imported since there were `known` modules.
+    """Returns the names of modules imported after the first `known` modules.
 
-    Older entries are not accessed: counting a reference would copy their memory pages.
+    Older entries are not accessed, because counting a reference would copy their memory pages.
     """
     names = []
     for name in reversed(sys.modules):

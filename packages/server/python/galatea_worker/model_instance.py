@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class ModelInstance:
-    """The model after its initialization. `name` is the name for messages, `execute` the model's method, `channel` the socket."""
+    """The model after its initialization. `name` is for messages, `execute` is the model's method, and `channel` is the worker's socket."""
 
     __slots__ = ("name", "execute", "channel", "_arena", "_inline_bytes_max", "_input_names", "_output_names")
 

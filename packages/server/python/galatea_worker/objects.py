@@ -29,7 +29,7 @@ class TritonModelException(Exception):
 
 
 def check_limit(what: str, count: int, most: int) -> None:
-    """Raises TritonModelException when a model returns more than a frame can contain. `what` has a placeholder for the count."""
+    """Raises TritonModelException if a model returns more than a frame can contain. `what` has a placeholder for the count."""
     if count > most:
         raise TritonModelException("%s; the Python backend accepts at most %d" % (what % count, most))
 
@@ -77,7 +77,7 @@ class TritonError:
         return self._code
 
 
-# Set because unpickling finds the class by this name.
+# Needed for unpickling, which finds the class by this name.
 setattr(TritonError, "__ErrorCode", _ErrorCode)
 
 
@@ -120,7 +120,7 @@ class Tensor:
         self._shape = tensor.shape
         self._buffer = None
         if number == datatypes.BYTES:
-            # Triton copies the elements here, too: later changes of the array do not change the response.
+            # Triton copies the elements here, too, so that later changes of the array do not change the response.
             self._buffer = datatypes.serialize_elements(tensor)
             self._offset = 0
             self._size = len(self._buffer)
@@ -168,8 +168,8 @@ class Tensor:
     def _elements(self, dtype: Any) -> np.ndarray:
         """Returns a writable array over the tensor's bytes.
 
-        Bytes that other readers use are copied first. (Copying is cheaper than a private mapping of the pages for sizes from 4 KiB to 16
-        MiB.)
+        Bytes that other readers use are copied first. For sizes from 4 KiB to 16 MiB, copying is cheaper than a private mapping of the
+        pages.
         """
         buffer = self._buffer
         array = np.ndarray(self._shape, dtype, buffer, self._offset)
@@ -239,7 +239,7 @@ _RESPONSE = (
 
 
 def _outputs_of(given: object) -> list[Tensor | None] | None:
-    """Returns a list of the tensors, Nones included; None when the value is not a list or tuple."""
+    """Returns a list of the tensors, including Nones; returns None if the value is not a list or tuple."""
     try:
         outputs = list(given)
     except TypeError:
@@ -304,7 +304,7 @@ class InferenceResponse:
         return self._error is not None
 
     def error(self) -> TritonError | None:
-        """Returns the error or None."""
+        """Returns the error; None if the request succeeded."""
         return self._error
 
     def parameters(self) -> str:
@@ -317,7 +317,7 @@ class InferenceResponse:
 class CallRequest:
     """A request to another model, as plain data."""
 
-    # Some fields have the names of `wire.WireRequest`, because an InferenceRequest has either of them.
+    # Some fields have the names of fields of `wire.WireRequest`, because an InferenceRequest contains an object of either class.
     __slots__ = (
         "model_name",
         "version",

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 class Outputs:
     """Converts a model's responses to the input of `wire.encode_result`.
 
-    `request_space(execution_id, sizes)` requests further blocks for outputs, and returns [(lent_id, offset, size)].
+    `request_space(execution_id, sizes)` requests further blocks for outputs and returns [(lent_id, offset, size)].
     """
 
     def __init__(
@@ -47,7 +47,7 @@ class Outputs:
         spaces: list[wire.Block],
         lent: Sequence[Lent],
     ) -> list[wire.EncodedResponse]:
-        """Returns a record for each response; None stands for a response that is sent later.
+        """Returns a record for each response; a None response is sent later.
 
         Outputs may be written to `spaces`. A tensor in one of the blocks `lent` is passed by reference. The records must be passed to
         `settled` before they are sent.
@@ -89,9 +89,9 @@ class Outputs:
     def settled(
         self, execution_id: int, encoded: list[wire.EncodedResponse], spaces: list[wire.Block], released: Sequence[int]
     ) -> list[wire.EncodedResponse]:
-        """Returns the final records, after the model's objects were deleted.
+        """Returns the final records. Must be called after the model's objects were deleted.
 
-        An output whose block the model still uses, because the block is not in `released`, is copied. Without this, a model that keeps an
+        An output is copied if the model still uses its block, which is then not in `released`. Without this copy, a model that keeps an
         input could change its response later.
         """
         kept = self._own and {lent_id: offset for lent_id, offset in self._own.items() if lent_id not in released}
@@ -117,7 +117,8 @@ class Outputs:
         array = tensor._array
         datatype = tensor._datatype
         if array is None or datatype == datatypes.BYTES:
-            # The tensor contains serialized elements, or is an input that is passed on unread: its bytes are the output.
+            # The tensor contains serialized elements, or is an unread input that is returned. In both cases, the tensor's bytes are the
+            # output.
             array = np.ndarray((tensor._size,), np.uint8, tensor._buffer, tensor._offset)
             size = tensor._size
         else:

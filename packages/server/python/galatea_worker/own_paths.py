@@ -1,8 +1,8 @@
-"""Gives a process additional paths, without root:
+"""Gives a process additional paths without root.
 
-moves it to a root directory that equals the machine's, with links added. Used for code that contains paths which do not exist on this
-machine. Requires a user namespace, which many kernels allow for all users; in it, the process has the same user and no additional rights
-(user_namespaces(7)).
+Moves the process to a root directory that equals the machine's, with links added. Used for code that contains paths which do not exist on
+this machine. Requires a user namespace, which many kernels allow for all users. In it, the process has the same user and no additional
+rights (user_namespaces(7)).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def enter(root: str, links: list[tuple[str, str]]) -> None:
     """Builds a root directory over the empty directory `root` and enters it.
 
     `links` are paths and their targets; an existing path is not replaced. The process must have only one thread. Raises OSError, after
-    which the process is unusable. The process then has all capabilities inside its namespace; the caller must drop them.
+    which the process is unusable. On success, the process has all capabilities inside its namespace, and the caller must drop them.
     """
     user, group = os.geteuid(), os.getegid()
     call("unshare", _CLONE_NEWUSER | _CLONE_NEWNS)
@@ -52,7 +52,7 @@ def _mirror(directory: str, root: str, links: list[str]) -> None:
     A directory that will contain links is created as a new directory, with all its entries.
     """
     paths = [os.path.join(directory, name) for name in os.listdir(directory)]
-    # The directory that contains the new root is mounted first; later, it would include everything that was mounted there.
+    # The directory that contains the new root is mounted first. If it were mounted later, it would include all earlier mounts.
     for path in sorted(paths, key=lambda path: not root.startswith(path + "/")):
         if os.path.islink(path):
             os.symlink(os.readlink(path), root + path)
@@ -65,7 +65,7 @@ def _mirror(directory: str, root: str, links: list[str]) -> None:
 
 
 def is_possible(root: str) -> bool:
-    """Returns whether this process may do that, by trying it in a child process with this empty directory."""
+    """Returns whether this process may enter such a root directory. Tries it in a child process with the empty directory `root`."""
     pid = os.fork()
     if pid == 0:
         status = 1

@@ -1,4 +1,4 @@
-"""Sets a worker's title in `ps` and `top` to its model. Without this, it would be the zygote's command line."""
+"""Sets a worker's title in `ps` and `top` to its model. Without this, the title would be the zygote's command line."""
 
 from __future__ import annotations
 
@@ -22,21 +22,22 @@ def _find_area() -> tuple[int, int]:
     return (begin, end - begin) if 0 < begin < end else (0, 0)
 
 
-# Opened before the zygote forks: opening a library creates a class, which would copy memory pages that workers share.
+# Opened before the zygote forks, because opening a library creates a class, which would copy memory pages that workers share.
 _prctl = ctypes.CDLL(None).prctl
-# Determined before the zygote forks. It is the same in every worker, and a confined worker could not read it any more.
+# Determined before the zygote forks, because a confined worker cannot read them any more. They are the same in every worker.
 _BEGIN, _SIZE = _find_area()
 
 
 def show(title: str) -> None:
-    """Sets the command line to as much of `title` as fits, and the process name (`top`, `ps -o comm`) to its first word, up to 15 bytes.
+    """Sets the command line to `title`, truncated to the available memory, and the process name to the first word of `title`, up to 15
+    bytes.
 
-    Only writes to the memory page that contains the arguments.
+    `top` and `ps -o comm` show the process name. Only writes to the memory page that contains the arguments.
     """
     text = title.encode("utf-8", "replace").replace(b"\0", b" ")
     _prctl(_PR_SET_NAME, ctypes.c_char_p(text.split(b" ", 1)[0][:15]), 0, 0, 0)
     if _SIZE > 1:
-        # The last byte stays 0. Otherwise the kernel would continue to read into the environment variables.
+        # The last byte stays 0. Otherwise the kernel would read on into the environment variables.
         ctypes.memmove(_BEGIN, text[: _SIZE - 1].ljust(_SIZE, b"\0"), _SIZE)
 
 

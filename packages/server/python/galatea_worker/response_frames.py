@@ -1,4 +1,4 @@
-"""Encodes single responses as RESPONSE frames. Memory for large outputs is requested separately for each response."""
+"""Encodes single responses as RESPONSE frames. Memory for large outputs is requested for each response separately."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class ResponseFrames:
     def frame(
         self, request_key: tuple[int, int], requested: Sequence[str], response: InferenceResponse, is_final: bool
     ) -> bytes:
-        """Returns the frame of a response. `request_key` is the id of the request's execution and its index there."""
+        """Returns the frame of a response. `request_key` is the id of the execution and the request's index in it."""
         execution_id, request_index = request_key
         space_request = _SpaceRequest(execution_id)
         encoded = self._outputs.encode(space_request, (_Request(requested),), (response,), [], ())[0]
@@ -60,7 +60,7 @@ class ResponseFrames:
         return frame
 
     def granted(self, frame: memoryview) -> None:
-        """Handles the SPACE frame, which is the response to a memory request. The caller holds the reader's `changed`."""
+        """Handles the SPACE frame, which is the response to a memory request. The caller must hold the reader's `changed`."""
         space_request = self._space_requests.pop(wire.HEADER.unpack_from(frame, 0)[4] >> 1, None)
         if space_request is not None:
             space_request.granted = wire.decode_space(frame)

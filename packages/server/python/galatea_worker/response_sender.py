@@ -26,14 +26,15 @@ SEND = (
     "(self: c_python_backend_utils.InferenceResponseSender,"
     " response: c_python_backend_utils.InferenceResponse = None, flags: int = 0) -> None"
 )
-# Marks a response that was already passed to the server.
+# Marks a response that was already given to the server.
 _PASSED_ON = object()
 
 
 class Reply:
-    """The response to a request, and its receiver: the worker until `execute` has returned without it, and a LateReceiver from then on.
+    """The response to a request, and its receiver: the worker until `execute` has returned, a LateReceiver afterwards.
 
-    The request and its response senders hold references to this object. When the last reference is dropped, no response can be sent.
+    The request and its response senders hold references to this object. When the last reference is dropped, no response can be sent any
+    more.
     """
 
     __slots__ = ("request_key", "request_id", "requested", "has_sender", "_lock", "_response", "_is_closed", "_late")
@@ -54,7 +55,7 @@ class Reply:
             self._late.dropped(self)
 
     def send(self, response: InferenceResponse | None, is_final: bool) -> None:
-        """Sends the response; see `InferenceResponseSender.send`."""
+        """Sends the response in its current state. Raises TritonModelException if the model cannot send this response."""
         with self._lock:
             if self._is_closed:
                 raise TritonModelException("Unable to send response. Response sender has been closed.")
@@ -81,14 +82,14 @@ class Reply:
             raise
 
     def settle(self, response: InferenceResponse | None) -> InferenceResponse | None:
-        """Returns the response that was sent; otherwise `response`, which `execute` has returned; None when there is neither."""
+        """Returns the response that was sent; otherwise `response`, which `execute` has returned; None if there is neither."""
         with self._lock:
             if self._response is None:
                 self._response = response
             return self._response
 
     def hand_over(self, late: LateReceiver) -> InferenceResponse | None:
-        """Passes later responses to this receiver. Returns the response that was sent since `settle`."""
+        """Gives later responses to this receiver. Returns the response that was sent since `settle`; None if there is none."""
         with self._lock:
             self._late = late
             response = self._response
@@ -111,7 +112,7 @@ class InferenceResponseSender:
     def send(self, response: InferenceResponse | None = None, flags: int = 0) -> None:
         """Sends the response in its current state.
 
-        Raises TritonModelException when a model that is not decoupled cannot send this response.
+        Raises TritonModelException if a model that is not decoupled cannot send this response.
         """
         check_sent(response, flags)
         self._reply.send(response, flags == FLAG_FINAL)
@@ -122,7 +123,7 @@ class InferenceResponseSender:
 
 
 def check_sent(response: object, flags: int) -> None:
-    """Checks a response. Raises ArgumentMismatch, or TritonModelException with Triton's text, when it is invalid."""
+    """Checks a response. Raises ArgumentMismatch, or TritonModelException with Triton's text, if it is invalid."""
     if not isinstance(response, (InferenceResponse, type(None))) or not isinstance(flags, int):
         raise ArgumentMismatch
     if flags not in (0, FLAG_FINAL):

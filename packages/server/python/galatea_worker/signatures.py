@@ -15,11 +15,11 @@ MODULE = "c_python_backend_utils"
 
 
 class ArgumentMismatch(Exception):
-    """Raised in a function with a checked signature: an argument has an unsupported type."""
+    """An argument has an unsupported type. Raised in a function with a checked signature."""
 
 
 def refused(name: str, signature: str, arguments: Sequence[Any], options: dict[str, Any]) -> TypeError:
-    """Returns the error for a call of `name` with these arguments; `signature` is the only one that it accepts."""
+    """Returns the error for a call of `name` with these arguments. `signature` is the only signature that the function accepts."""
     parts = []
     if arguments:
         parts.append(", ".join(map(repr, arguments)))
@@ -32,7 +32,9 @@ def refused(name: str, signature: str, arguments: Sequence[Any], options: dict[s
 
 
 def checked(signature: str, name: str = "") -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Returns a decorator: calls with a wrong number of arguments, or that raise ArgumentMismatch, raise an error with `signature`."""
+    """Returns a decorator that converts errors of calls to an error with `signature`.
+
+    The error is raised for a wrong number of arguments, or if the function raises ArgumentMismatch."""
 
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
         bind = inspect.signature(function).bind
@@ -71,7 +73,7 @@ class Enumeration:
     __slots__ = ("name", "value")
 
     def __new__(cls, value: int) -> Enumeration:
-        """Returns the member with that number. Raises ValueError when there is none."""
+        """Returns the member with this number. Raises ValueError if there is none."""
         for member in cls.__members__.values():
             if member.value == value:
                 return member
@@ -99,7 +101,7 @@ class Enumeration:
 
 
 def enumeration(qualified_name: str, names: Sequence[str]) -> type:
-    """Creates an enumeration. Its members are attributes and numbered from 0."""
+    """Creates an enumeration. The members are attributes and are numbered from 0."""
     made = type(
         qualified_name.rsplit(".", 1)[-1],
         (Enumeration,),

@@ -17,7 +17,7 @@ import sysconfig
 from . import landlock, own_paths, view
 from .system_calls import call
 
-# See _FAMILY_MARK in zygote.py. It is greater than the mark of every family.
+# Mark of a process that belongs to no family. It is greater than the mark of every family (_FAMILY_MARK in zygote.py).
 NO_FAMILY = 10**12 + 2**32
 
 _PR_SET_DUMPABLE = 4
@@ -27,7 +27,7 @@ _CAPABILITY_VERSION_3 = 0x20080522
 
 _SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/etc", "/sys", "/nix/store")
 DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty")
-# GPUs of other vendors. NVIDIA's devices are in the plan of a worker that may use them.
+# GPU devices of other vendors. NVIDIA's devices are in the plan of a worker that may use them.
 _ACCELERATORS = ("/dev/dri", "/dev/kfd")
 
 
@@ -40,7 +40,7 @@ def environment_paths() -> list[str]:
 
 
 def _resolver() -> list[str]:
-    """Returns the name service's configuration files, which are links on many systems."""
+    """Returns the file to which the link /etc/resolv.conf leads, if it is outside of /etc, as on many systems."""
     real = os.path.realpath("/etc/resolv.conf")
     return [] if real.startswith("/etc/") else [real]
 
@@ -63,7 +63,7 @@ def _may_change_users() -> bool:
 def facts(root: str, users: tuple[int, int] | None) -> dict[str, object]:
     """Returns the properties of this machine that confinement plans depend on.
 
-    `root` is an empty directory, `users` a range of user ids or None.
+    `root` is an empty directory; `users` is a range of user ids or None.
     """
     try:
         abi = landlock.version()
@@ -84,12 +84,14 @@ _listener = None
 
 
 def own_listener() -> socket.socket | None:
-    """Returns the listener of this process's local port, which other tenants cannot connect to; None when the plan does not request one."""
+    """Returns the listener of this process's local port, which other tenants cannot connect to.
+
+    Returns None if the plan does not request one."""
     return _listener
 
 
 def _listen() -> int:
-    """Opens the listener; returns its port."""
+    """Opens the listener and returns its port."""
     global _listener
     _listener = socket.create_server(("127.0.0.1", 0))
     return _listener.getsockname()[1]
@@ -135,14 +137,14 @@ class Tenancy:
         _settle(plan["scratch"])
 
     def _drop(self, user: int | None, groups: list[int]) -> None:
-        """Drops all capabilities permanently. Changes to the user if one is given, with these supplementary groups."""
+        """Drops all capabilities permanently. If a user is given, changes to it with these supplementary groups."""
         for capability in range(self._capabilities):
             call("prctl", _PR_CAPBSET_DROP, capability, 0, 0, 0)
         if user is not None:
             os.setgroups(groups)
             os.setresgid(user, user, user)
             os.setresuid(user, user, user)
-            # Otherwise the process's files in /proc would belong to root.
+            # Without this setting, the process's files in /proc would belong to root.
             call("prctl", _PR_SET_DUMPABLE, 1, 0, 0, 0)
         header = struct.pack("=Ii", _CAPABILITY_VERSION_3, 0)
         call("capset", header, bytes(24))
@@ -167,7 +169,7 @@ def _settle(scratch: str) -> None:
     """Sets the environment variables for directories in which programs write."""
     os.chdir(scratch)
     os.environ["HOME"] = os.environ["TMPDIR"] = scratch
-    # For programs that look up the name of their user.
+    # Set for programs that look up the name of their user.
     os.environ["USER"] = os.environ["LOGNAME"] = "tenant"
     for name in ("XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME", "XDG_RUNTIME_DIR"):
         os.environ.pop(name, None)
@@ -176,10 +178,10 @@ def _settle(scratch: str) -> None:
 
 
 def main() -> None:
-    """Runs a tenant's own program, `tenant.py PLAN COMMAND...`, under the plan from its first instruction on."""
+    """Runs a tenant's own program, `tenant.py PLAN COMMAND...`. The plan is applied before the program's first instruction."""
     plan = json.loads(sys.argv[1])
-    # This mark means that the program belongs to no family, so that processes which it leaves running are recognized. Its workers get marks
-    # of families, which are lower.
+    # This mark means that the program belongs to no family, so that the server can find processes which it leaves running. The marks of the
+    # program's workers are marks of families, which are lower.
     resource.setrlimit(resource.RLIMIT_RTTIME, (NO_FAMILY, NO_FAMILY))
     Tenancy([]).enter(plan)
     os.execv(sys.argv[2], sys.argv[2:])

@@ -1,8 +1,9 @@
 """Controls the threads that numerical libraries start when they are loaded or first used.
 
-A zygote may fork only while it has one thread, so libraries that it imports are limited to one thread. When it forks, its environment
-variables have the operator's values again: libraries that a model imports then read these values, or values that the model has set.
-Libraries that the zygote has imported do not read them again, so the worker sets their thread counts after the model's module has run.
+A zygote may fork only while it has one thread, so libraries that it imports are limited to one thread. Before it forks, its environment
+variables get the operator's values again. Libraries that a model imports then read these values, or values that the model has set.
+Libraries that the zygote has imported do not read the variables again, so the worker sets their thread counts after the model's module has
+run.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ def limit() -> dict[str, str | None]:
 
 
 def restore(before: dict[str, str | None]) -> None:
-    """Restores the variables."""
+    """Restores the environment variables that `limit` has changed."""
     for variable, value in before.items():
         if value is None:
             del os.environ[variable]
@@ -44,7 +45,7 @@ class Pools:
         for path in sorted(paths):
             name = os.path.basename(path)
             if "openblas" in name:
-                # One thread by default, because the threads of a pool cost each worker memory even when they are not used.
+                # One thread by default, because each thread of a pool uses memory in every worker, even if the thread is never used.
                 self._find(path, _OPENBLAS_SYMBOLS, _OPENBLAS_VARIABLES, 1)
             elif name.startswith(("libgomp", "libiomp", "libomp")):
                 self._find(path, ("omp_set_num_threads",), ("OMP_NUM_THREADS",), len(os.sched_getaffinity(0)))

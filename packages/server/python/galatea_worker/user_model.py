@@ -19,10 +19,11 @@ _ERROR = 2
 def _heed_python_path() -> None:
     """Adds PYTHONPATH to the import path.
 
-    The interpreter ignored it at its start, because a container's variables belong to its model; by now this process is confined.
+    The interpreter ignored the variable when it started, because a container's variables belong to its model. By now this process is
+    confined.
     """
     if sys.flags.ignore_environment:
-        # Inserted after the worker's own directory, as Python does.
+        # Inserted after the worker's own directory, which corresponds to Python's own order.
         sys.path[1:1] = [path for path in os.environ.get("PYTHONPATH", "").split(os.pathsep) if path]
 
 
@@ -56,7 +57,7 @@ class UserModel:
         return completed.as_dict()
 
     def check(self, path: str) -> None:
-        """Raises ModelError when the class has no `execute` method."""
+        """Raises ModelError if the class has no `execute` method."""
         if not hasattr(self._class, "execute"):
             raise ModelError("Python model %s does not implement `execute` method." % path)
 

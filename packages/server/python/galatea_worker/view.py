@@ -1,7 +1,8 @@
-"""A root directory for each tenant (a view), which contains only the tenant's own files and the system, at the same paths for every tenant.
+"""A root directory for each tenant (a view).
 
-Other users may not enter a home directory, so a worker with its own user could not read model files there. In a view, these files are
-mounted, and everything else is hidden (mount_namespaces(7)).
+It contains only the tenant's own files and the system, at the same paths for every tenant. Other users may not enter a home directory, so a
+worker with its own user could not read model files there. In a view, these files are mounted, and everything else is hidden
+(mount_namespaces(7)).
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ def point(source: str, target: str) -> None:
 
 
 def _outermost(paths: Iterable[str]) -> list[str]:
-    """Returns the paths that are not inside another one of them, parents first."""
+    """Returns the paths that are not inside another of the paths, parents first."""
     chosen = []
     for path in sorted({os.path.normpath(each) for each in paths if os.path.exists(each)}):
         if not any(path == each or path.startswith(each + "/") for each in chosen):
@@ -57,12 +58,12 @@ def _outermost(paths: Iterable[str]) -> list[str]:
 def enter(root: str, read: list[str], write: list[str], scratch_bytes: int, links: list[tuple[str, str]]) -> None:
     """Builds the view over the empty directory `root` and enters it.
 
-    Requires root. `/tmp` is a new file system of this size. `links` are paths and their targets inside the view; an existing path is not
-    replaced. Read-only paths are mounted read-only, because rules that allow writing below `/tmp` would otherwise apply to them too. Raises
-    OSError, after which the process is unusable.
+    Requires root. `/tmp` is a new file system of `scratch_bytes` bytes. `links` are paths and their targets inside the view; an existing
+    path is not replaced. Read-only paths are mounted read-only, because rules that allow writing in `/tmp` would otherwise apply to them
+    too. Raises OSError, after which the process is unusable.
     """
     call("unshare", _CLONE_NEWNS | _CLONE_NEWIPC)
-    # Makes the mounts invisible for other processes.
+    # Makes the mounts invisible to other processes.
     mount(None, "/", None, _MS_REC | _MS_PRIVATE)
     mount("tmpfs", root, "tmpfs", _MS_NOSUID | _MS_NODEV, "mode=755,size=1m")
     for name in ("proc", "tmp", "dev", "var"):
@@ -96,13 +97,13 @@ def add_link(target: str, path: str) -> None:
         os.makedirs(os.path.dirname(path), exist_ok=True)
         os.symlink(target, path)
     except OSError as error:
-        # A read-only mount cannot be extended; a program that uses the path gets an error from its own call.
+        # A read-only mount cannot be extended. A program that uses the path gets an error from its own call.
         if error.errno != errno.EROFS:
             raise
 
 
 def is_possible(directory: str) -> bool:
-    """Returns whether this process may create such a view, by trying it in a child process with this empty directory."""
+    """Returns whether this process may create such a view. Tries it in a child process with this empty directory."""
     if tuple(int(each) for each in os.uname().release.split("-")[0].split(".")[:2]) < (5, 8):
         # Before Linux 5.8, hidepid applies to the whole machine.
         return False

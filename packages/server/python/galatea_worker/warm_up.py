@@ -1,7 +1,7 @@
 """Runs the lifecycle of a worker several times in the zygote, before workers are forked.
 
-CPython specializes bytecode, caches attribute lookups and binds library functions at their first calls, by writing to existing memory.
-After the warm-up, this has happened in memory that all workers share; otherwise each worker would copy the memory pages.
+At first calls, CPython specializes bytecode, caches attribute lookups and binds library functions, by writing to existing memory. After the
+warm-up, this has happened in memory that all workers share. Otherwise each worker would copy the memory pages.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import numpy as np
 from . import datatypes, process_title, wire, worker
 from .thread_pools import Pools
 
-# CPython 3.11 specializes the code of a function after 8 calls; a few more calls fill its caches.
+# Number of runs. CPython 3.11 specializes the code of a function after 8 calls; a few more calls fill the caches of that code.
 _TIMES = 12
 _FP32 = datatypes.NAMES.index("FP32")
 _ARENA_BYTES = 4096
@@ -29,10 +29,10 @@ _MODEL_DIRECTORY = os.path.join(os.path.dirname(__file__), "warm_up_model")
 
 
 def warm_up() -> None:
-    """Runs the warm-up, which only changes the interpreter's caches. Raises an exception when a worker could not run here."""
+    """Runs the warm-up, which changes only the interpreter's caches. Raises an exception if a worker could not run here."""
     before = sys.path[:], sys.dont_write_bytecode, process_title.current_title()
     sys.dont_write_bytecode = True
-    # Existing objects are excluded from each garbage collection of the workers.
+    # Excludes existing objects from the garbage collections of all workers, which would write to the objects' memory pages.
     gc.freeze()
     for _ in range(_TIMES):
         _run_worker()
@@ -71,9 +71,10 @@ _FILLED = 200
 
 
 def fill_holes() -> list[bytes]:
-    """Allocates small free blocks between blocks in use, as long as the result is kept.
+    """Allocates small free blocks between blocks in use. They stay allocated as long as the result is kept.
 
-    Otherwise a worker would allocate its first objects there, and each would copy a memory page: 120 kB of private memory for each model.
+    Otherwise a worker would allocate its first objects in these blocks, and each would copy a memory page: 120 kB of private memory for
+    each model.
     """
     empty = sys.getsizeof(b"")
     return [bytes(size - empty) for size in range(48, 513, 16) for _ in range(_FILLED)]

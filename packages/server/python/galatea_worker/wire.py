@@ -1,6 +1,6 @@
-"""The frames between the server and a worker, and between the server and a zygote; see WIRE.md.
+"""The frames between the server and a worker, and between the server and a zygote, specified in WIRE.md.
 
-The server's side is `packages/server/src/backends/python/wire.ts`. Both are tested against the same bytes in `conformance/vectors`.
+The server's side is `packages/server/src/backends/python/wire.ts`. Both sides are tested against the same bytes in `conformance/vectors`.
 """
 
 from __future__ import annotations
@@ -15,17 +15,17 @@ if TYPE_CHECKING:
     Block = Tuple[int, int, int]  # lent_id, offset, size
     Loan = Tuple[int, int, int, int]  # lent_id, flags, offset, size
     Input = Tuple[int, int, Tuple[int, ...], int, int, int]  # name_index, datatype, shape, block, offset, size
-    Output = Tuple[int, int, Tuple[int, ...], int, int, Union[bytes, int]]  # the same; bytes where they are inline
+    Output = Tuple[int, int, Tuple[int, ...], int, int, Union[bytes, int]]  # as Input, but bytes if inline
     EncodedResponse = Union[Tuple[str, int, str], Tuple[str, str, List[Any]]]  # see `_encode_responses`
 
 
 # The server kills a worker that exceeds these limits.
 FRAME_BYTES_MAX = 64 * 1024 * 1024
 RESPONSE_FRAME_BYTES_MAX = 4 * 1024 * 1024
-# Limit of the JSON text in CALL and CONTROL frames, and of the names of inputs, outputs and files there.
+# Limits of the JSON text in CALL and CONTROL frames in bytes, and of the number of names of inputs, outputs and files in them.
 TEXT_BYTES_MAX = 4 * 1024 * 1024
 NAMES_MAX = 4096
-# Limit of all responses in one RESULT frame, and of one request.
+# Maximum number of parameters of all responses in one RESULT frame, and of one request.
 PARAMETERS_MAX = 100_000
 OUTPUTS_MAX = 2**17
 
@@ -42,7 +42,7 @@ CALL_RESPONSE = 9
 CALL_SPACE = 10
 CONTROL_RESULT = 11
 METRIC_RESULT = 12
-# Kinds of frames from the server that a model's calls and metrics wait for.
+# Kinds of frames from the server with responses to a model's calls and metric requests.
 CALL_FRAMES = frozenset((CALL_RESPONSE, CALL_SPACE, CONTROL_RESULT, METRIC_RESULT))
 
 # Kinds of frames from a worker to the server.
@@ -68,7 +68,7 @@ METRIC_VALUE = 83
 METRICS_RELEASED = 84
 RAISED = 85
 
-# Server to zygote; ZYGOTE_FORK carries four descriptors: socket, lifeline, output, arena.
+# Kind of the frame from the server to a zygote that requests a fork. Four descriptors are sent with it: socket, lifeline, output, arena.
 ZYGOTE_FORK = 129
 # Kinds of frames from a zygote to the server.
 ZYGOTE_READY = 193
@@ -86,7 +86,7 @@ RESULT_HEAD = struct.Struct("<IIIIQQQ")
 RESPONSE = struct.Struct("<HHII")  # status (0: outputs, 1: error), outputCount or error code, textBytes, reserved
 
 DIMS = [struct.Struct("<%dq" % rank) for rank in range(33)]
-# Several of the structures above in one, because each call of pack takes time.
+# Header and head in one structure, because each call of `pack` takes time.
 _RESULT_START = struct.Struct(HEADER.format + RESULT_HEAD.format[1:])
 _RESPONSE_PADDED = struct.Struct(RESPONSE.format + "4x")
 _TENSOR_DIMS = [struct.Struct(TENSOR.format + "%dq" % rank) for rank in range(33)]
@@ -126,7 +126,7 @@ ERROR_CODES = (
 
 
 def pad8(size: int) -> int:
-    """Returns zero bytes that extend `size` to a multiple of eight."""
+    """Returns the number of zero bytes that extend `size` to a multiple of eight."""
     return -size & 7
 
 
@@ -208,23 +208,23 @@ def _decode_request(view: memoryview, at: int, request: WireRequest) -> int:
     return at
 
 
-# The record of a response that a model which is not decoupled sends separately.
+# The record of a response that a model sends separately although it is not decoupled.
 LATER = ("later", 0, "")
 
 
 def encode_result(
     execution_id: int, released: Sequence[int], responses: Sequence[EncodedResponse], durations: tuple[int, int, int]
 ) -> bytes:
-    """Encodes a RESULT frame. `responses` are described at `_encode_responses`."""
+    """Encodes a RESULT frame. `_encode_responses` describes the format of `responses`."""
     return _encode_responses((RESULT, execution_id, STATUS_RESPONSES), released, responses, (0, 0, *durations))
 
 
 def encode_response(
     execution_id: int, request_index: int, is_final: bool, response: EncodedResponse | None, space_request_id: int
 ) -> bytes:
-    """Encodes a RESPONSE frame with one response, or None for only the final flag.
+    """Encodes a RESPONSE frame with one response, or with only the final flag if `response` is None.
 
-    `space_request_id` is the id of the SPACE_REQUEST frame for its memory; 0 for none.
+    `space_request_id` is the id of the SPACE_REQUEST frame for the response's memory; 0 for none.
     """
     responses = () if response is None else (response,)
     head = (RESPONSE_SENT, execution_id, RESPONSE_FINAL if is_final else 0)
@@ -237,7 +237,7 @@ def _encode_responses(
     """Encodes responses.
 
     Each is LATER, ("error", code, text) or ("outputs", parameters_text, [(name_index, datatype, shape, block, offset, data)]). `data` is
-    the bytes of an inline tensor, otherwise its size at `offset` in the block `block`.
+    the bytes of an inline tensor, otherwise the size of the tensor at `offset` in the block `block`.
     """
     parts = [b""]
     at = _RESULT_START.size
@@ -306,14 +306,14 @@ def encode_batch_failure(
 
 
 def encode_released(released: Sequence[int]) -> bytes:
-    """Encodes a RELEASED frame: the ids of blocks that this process does not use any more."""
+    """Encodes a RELEASED frame: the ids of blocks that this process no longer uses."""
     return frame(RELEASED, struct.pack("<%dI" % len(released), *released), 0, 0, len(released))
 
 
 def encode_space_request(execution_id: int, sizes: list[int], space_request_id: int = 0) -> bytes:
-    """Encodes a SPACE_REQUEST frame, which requests output memory of these sizes:
+    """Encodes a SPACE_REQUEST frame, which requests output memory of these sizes.
 
-    for the results of an execution or, with an id, for one separate response.
+    The memory is for the results of an execution or, with an id, for one separate response.
     """
     return frame(SPACE_REQUEST, struct.pack("<%dQ" % len(sizes), *sizes), len(sizes), execution_id, space_request_id)
 

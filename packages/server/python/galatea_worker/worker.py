@@ -1,4 +1,4 @@
-"""A worker process: loads a model and executes batches until the server ends it or closes the socket."""
+"""A worker process. It loads a model and executes batches until the server ends it or closes the socket."""
 
 from __future__ import annotations
 
@@ -46,20 +46,20 @@ class Worker:
 
     def __init__(self, fd: int, arena_fd: int, pools: Pools, model_file: int | None = None) -> None:
         self.channel = Channel(fd)
-        # Immutable bytes of the model's file; None when the file is read from disk.
+        # Descriptor of the model's file in immutable memory; None if the file is read from disk.
         self.model_file = model_file
         self._pools = pools
         self._arena_fd = arena_fd
         self._arena = None
         self._waiting = []
-        # Indexes of cancelled requests by execution id, as far as the socket was read.
+        # Indexes of cancelled requests by execution id, according to the frames read so far.
         self._cancelled = {}
         self._model = None
         # The model after its initialization.
         self._instance = None
         # Id of the running or last execution; None before the first one.
         self._executing = None
-        # Created at the model's first call of another model: the reader of the socket, the calls, and the pending request for memory.
+        # Created at the model's first call to another model: the reader of the socket, the calls, and the pending request for memory.
         self._reader = None
         self._calls = None
         self._awaited_calls = None
@@ -69,7 +69,7 @@ class Worker:
         # True while the main thread holds the channel's `reading`.
         self._reads_alone = True
         self._making_calls = threading.Lock()
-        # For a decoupled model, its service after the initialization; for any other model, its late responses.
+        # Exactly one is used after the initialization: the service of a decoupled model, or the late responses of another model.
         self._decoupled = None
         self._late = None
         self._coroutines = None
@@ -103,7 +103,7 @@ class Worker:
             if kind == wire.EXECUTE:
                 self._on_execute(frame)
             elif kind == wire.CANCEL:
-                # This frame arrives after its execution has ended, so the notice is no longer needed.
+                # This frame arrives after its execution has ended, so the record of the cancellation is no longer needed.
                 self._cancelled.pop(wire.HEADER.unpack_from(frame, 0)[3], None)
             elif kind == wire.FINALIZE:
                 self.finalize()
@@ -115,10 +115,11 @@ class Worker:
                         self.finalize()
                     return
 
-    # Reading of the socket. The main thread reads alone, while no code of the model runs, until the model calls another model.
+    # Reading of the socket. While no code of the model runs, only the main thread reads. This changes when the model first calls another
+    # model.
 
     def _stop_reading(self) -> None:
-        """Called before code of the model runs."""
+        """Ends the main thread's reading. Called before code of the model runs."""
         if self._reads_alone:
             self._reads_alone = False
             self.channel.reading.release()
@@ -126,7 +127,7 @@ class Worker:
             self._reader.hand_over()
 
     def _start_reading(self) -> None:
-        """Called after code of the model has run."""
+        """Resumes the main thread's reading. Called after code of the model has run."""
         if self._reader is None:
             self.channel.reading.acquire()
             self._reads_alone = True
@@ -134,7 +135,8 @@ class Worker:
                 self._stop_reading()
 
     def _next_frame(self, frame: memoryview | None) -> memoryview | None:
-        """Returns the next frame for the main thread. `frame` has arrived there while another thread made the model's first call."""
+        """Returns the next frame for the main thread. `frame` is one that the main thread received while another thread made the model's
+        first call."""
         if frame is not None:
             self._reader.hand_over(frame)
         self._stop_reading()
@@ -142,7 +144,7 @@ class Worker:
         return self._waiting.pop(0) if self._waiting else None
 
     def _dispatch(self, frame: memoryview) -> None:
-        """Handles a frame in the thread that has read it. The caller holds `changed`."""
+        """Handles a frame in the thread that has read it. The caller must hold `changed`."""
         _, kind, _, frame_id, extra = wire.HEADER.unpack_from(frame, 0)
         if kind in wire.CALL_FRAMES:
             self.dispatch_call(frame, kind, frame_id)
@@ -168,7 +170,7 @@ class Worker:
             self._calls.dispatch(frame, kind, call_id)
 
     def calls(self) -> Calls:
-        """Returns the object that calls other models. From the first call on, waiting threads take turns reading the socket."""
+        """Returns the object that calls other models. From the first call on, one of the waiting threads reads the socket."""
         if self._calls is None:
             with self._making_calls:
                 if self._calls is None:
@@ -184,9 +186,9 @@ class Worker:
         )
 
     def _shared_reader(self) -> FrameReader:
-        """Lets waiting threads take turns reading from now on.
+        """Returns the reader with which one of the waiting threads reads for all threads, from now on.
 
-        A thread that holds `reading` hands the reading over when it stops. The caller holds `_making_calls`.
+        A thread that holds `reading` hands the reading over when it stops. The caller must hold `_making_calls`.
         """
         if self._decoupled is not None:
             return self._decoupled.reader
@@ -208,8 +210,8 @@ class Worker:
     def _wait_for(self, is_there: Callable[[], object]) -> None:
         """Waits until `is_there()` is true or the server has closed the socket.
 
-        Reads the socket on the calling thread unless another thread already does, so that a model whose only requests are for metrics needs
-        no reader thread.
+        Reads the socket in the calling thread unless another thread already reads. Thus a model that requests only metrics needs no
+        FrameReader.
         """
         if self._reader is None and self._decoupled is None:
             read_alone(self.channel, lambda: self._reader, self._dispatch, is_there)
@@ -229,7 +231,7 @@ class Worker:
             return self._awaited_calls
 
     def calling_execution(self) -> int | None:
-        """Returns the execution to which the calling code belongs.
+        """Returns the id of the execution to which the calling code belongs.
 
         Threads of a model that is not decoupled belong to the running execution.
         """
@@ -250,7 +252,7 @@ class Worker:
         }[kind]
         self._stop_reading()
         try:
-            # Inside of `try`, because a model may have set any values in its configuration.
+            # Inside `try`, because a model may have set values in its configuration that JSON cannot represent.
             reply = json.dumps(step(body), allow_nan=False)
         except BaseException as error:  # noqa: BLE001 - whatever a model raises is its failure to load
             failures.explain(error, self._package_hint)
@@ -287,7 +289,7 @@ class Worker:
 
             reader = self._reader or FrameReader(self.channel, self._dispatch)
             self._decoupled = DecoupledService(self._instance, reader, self.dispatch_call, body["unreadResponsesMax"])
-        # Objects created during the load live as long as the model. Excluding them from garbage collection avoids writing to their memory
+        # Objects created during the load exist as long as the model. Excluding them from garbage collection avoids writing to their memory
         # pages.
         gc.collect()
         gc.freeze()
@@ -299,7 +301,7 @@ class Worker:
         return self._name
 
     def finalize(self) -> None:
-        """Ends the model."""
+        """Ends the model by calling its `finalize`."""
         self._stop_reading()
         if self._model is not None:
             self._model.finalize()
@@ -381,7 +383,7 @@ class Worker:
             self._find_cancelled()
 
     def _respond_later(self, execution_id: int, replies: Sequence[Reply]) -> None:
-        """Records that the RESULT frame was sent."""
+        """Registers the late responses of an execution, after its RESULT frame was sent."""
         if self._late is None:
             from .late_responses import LateResponses
 
@@ -410,7 +412,7 @@ class Worker:
                 self._cancelled.setdefault(execution_id, set()).add(request_index)
 
     def is_request_cancelled(self, execution_id: int, request_index: int) -> bool:
-        """Returns whether a request was cancelled; see `current_worker.is_request_cancelled`.
+        """Returns whether a request was cancelled. May be called from any thread.
 
         While no code of the model runs, the socket is not polled.
         """
@@ -446,7 +448,8 @@ class Worker:
         return self._coroutines.result_of(coroutine, self._executing)
 
     def _request_space(self, execution_id: int, sizes: list[int]) -> list[wire.Block]:
-        """Returns blocks for outputs of these sizes: [(lent_id, offset, size)]. Other frames that arrive meanwhile are kept for later."""
+        """Returns blocks for outputs of these sizes: [(lent_id, offset, size)]. Other frames that arrive in the meantime are kept for
+        later."""
         self._space = None
         self.channel.send(wire.encode_space_request(execution_id, sizes))
         while self._reader is None and self._space is None:

@@ -1,8 +1,8 @@
-"""An interpreter that has imported the usual modules and forks workers; started by `galatea_zygote.py`.
+"""An interpreter that has imported the usual modules and forks workers, started by `galatea_zygote.py`.
 
-It has one thread whenever it forks (this is checked), completes its imports before it reports that it is ready, and never runs model code.
-Each worker is forked twice, so that its parent is the server (a subreaper): the server notices its end at once, and the worker survives the
-zygote.
+The zygote checks that it has only one thread whenever it forks. It completes its imports before it reports that it is ready, and never runs
+model code. Each worker is forked twice, so that its parent is the server (a subreaper). The server is then notified of the worker's end at
+once, and the worker survives the end of the zygote.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ import triton_python_backend_utils  # noqa: E402, F401
 
 from . import fork_hooks, heap, warm_up, wire, worker  # noqa: E402
 
-# The descriptors are the socket, the lifeline, the output and the arena. The descriptor of the model's file may follow.
+# Minimum number of descriptors: the socket, the lifeline, the output and the arena. The descriptor of the model's file may follow.
 _DESCRIPTORS_PER_FORK = 4
 _FORK_BYTES_MAX = 1 << 16
-# RLIMIT_RTTIME of a worker is this number of microseconds (eleven days, which no process reaches) plus a number of the worker. Its
-# descendants inherit the limit, so that the server finds and kills all of them.
+# RLIMIT_RTTIME of a worker is this number of microseconds (eleven days, which no process reaches) plus the number of the worker's family.
+# The worker's descendants inherit the limit, so that the server can find and kill all of them.
 _FAMILY_MARK = 10**12
 _LENGTH = struct.Struct("<i")
 
@@ -60,7 +60,7 @@ def _preload(names: list[str]) -> list[str]:
 
 
 def _confinement() -> tuple[Confinement | None, str | None]:
-    """Returns the confinement for workers and None; when it is not available, None and the reason."""
+    """Returns the confinement for workers and None. If it is not available, returns None and the reason."""
     try:
         from .confinement import Confinement
 
@@ -93,7 +93,7 @@ class Zygote:
         self._pools = pools
         self._confinement = confinement
         self._tenancy = tenancy
-        # The default limit, or the one that `tenant.py` has set for an interpreter of a tenant.
+        # The kernel's default limit, or the limit that `tenant.py` has set for an interpreter of a tenant.
         self._hard_mark = resource.getrlimit(resource.RLIMIT_RTTIME)[1]
         self._marks = self._hard_mark in (resource.RLIM_INFINITY, _FAMILY_MARK + 2**32)
         self._left_out = fork_hooks.disable()
@@ -101,7 +101,7 @@ class Zygote:
         self._descriptors = []
 
     def run(self) -> None:
-        """Returns when the server has closed the socket."""
+        """Handles requests. Returns when the server has closed the socket."""
         buffer = self._buffer
         while self._receive():
             while len(buffer) >= wire.HEADER_BYTES:
@@ -131,7 +131,7 @@ class Zygote:
             threads = _thread_count()
             if threads != 1:
                 raise OSError("the zygote has %d threads; it forks only while it has one" % threads)
-            # Set here, so that workers need not write to shared memory pages for it.
+            # Set in the zygote, so that workers need not write to shared memory pages for it.
             if self._marks:
                 resource.setrlimit(resource.RLIMIT_RTTIME, (_FAMILY_MARK + family, self._hard_mark))
             pid = self._fork(descriptors, plan)
@@ -145,8 +145,8 @@ class Zygote:
     def _fork(self, descriptors: list[int], plan: dict | None) -> int:
         """Forks twice.
 
-        Returns the pid of the worker, whose parent is then the server. Raises OSError when the system rejects the fork. The worker reports
-        its pid from its own process group, because the end of the zygote ends the zygote's group.
+        Returns the pid of the worker, whose parent is then the server. Raises OSError if the system rejects the fork. The worker leaves the
+        zygote's process group before it reports its pid, because the end of the zygote ends that group.
         """
         reader, writer = os.pipe()
         middle = os.fork()
@@ -193,7 +193,7 @@ class Zygote:
 
     def _become_worker(self, descriptors: list[int], plan: dict | None) -> None:
         sock, lifeline, output, arena, *files = descriptors
-        # The lifeline's writer is the server. When it is gone, the kernel kills the process group.
+        # The server holds the other end of the lifeline. When it is closed, the kernel kills the worker's process group.
         fcntl.fcntl(lifeline, 10, signal.SIGKILL)  # F_SETSIG
         fcntl.fcntl(lifeline, fcntl.F_SETOWN, -os.getpid())
         fcntl.fcntl(lifeline, fcntl.F_SETFL, fcntl.fcntl(lifeline, fcntl.F_GETFL) | fcntl.FASYNC)
@@ -210,7 +210,7 @@ class Zygote:
         if "numpy.random" in sys.modules:
             np.random.seed()
         if self._marks:
-            # From now on, a process without privileges cannot raise the mark; one that lowers it is detected.
+            # From now on, a process without privileges cannot raise the mark. A process that lowers the mark is detected.
             mark = resource.getrlimit(resource.RLIMIT_RTTIME)[0]
             resource.setrlimit(resource.RLIMIT_RTTIME, (mark, mark))
         if plan is not None:
@@ -224,12 +224,12 @@ def main() -> None:
     """Prepares the zygote and serves until the server closes the socket."""
     control = socket.socket(fileno=int(sys.argv[1]))
     control.set_inheritable(False)
-    # Done here for all workers: in a worker, it would copy memory pages that workers share.
+    # Enabled in the zygote for all workers. In a worker, it would copy memory pages that workers share.
     faulthandler.enable(all_threads=True)
     faulthandler.register(signal.SIGUSR2, all_threads=True)
     tenancy, machine = _tenancy(sys.argv[2])
     failed = _preload(sys.argv[3:])
-    # Under Triton, model code finds this value.
+    # Model code in Triton finds this value.
     sys.argv[:] = [""]
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):

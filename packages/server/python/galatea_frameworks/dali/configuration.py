@@ -1,6 +1,6 @@
 """Compares a pipeline's inputs and outputs with a model's configuration.
 
-The pipeline completes missing parts; a difference fails the load.
+Fields that the configuration does not set are completed from the pipeline; a difference fails the load.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ _CONFIG_BYTES_MAX = 16 << 20
 
 
 def disables_batching(model_directory: str) -> bool:
-    """Returns whether the configuration file contains `max_batch_size:
+    """Returns whether the configuration file sets `max_batch_size` to 0.
 
-    0`. In the parsed configuration, this cannot be told from a file without the field, which leaves the batch size to the pipeline.
+    The parsed configuration does not distinguish 0 from a missing field, which leaves the batch size to the pipeline.
     """
     try:
         with open(os.path.join(model_directory, "config.pbtxt"), encoding="utf-8", errors="replace") as file:
@@ -44,7 +44,7 @@ def disables_batching(model_directory: str) -> bool:
 
 
 def complete(config: dict[str, Any], definition: Definition, *, batched: bool) -> None:
-    """Completes a configuration from the pipeline. Raises ModelError, with Triton's text, when they differ."""
+    """Completes a configuration from the pipeline. Raises ModelError, with Triton's text, if they differ."""
     split = split_outputs(config)
     inputs = config.setdefault("input", [])
     _refuse_others(inputs, definition.inputs)
@@ -54,7 +54,7 @@ def complete(config: dict[str, Any], definition: Definition, *, batched: bool) -
             found = {"name": tensor.name}
             inputs.append(found)
         _fill(found, tensor, batched=batched, split=False)
-        # The samples of a batch, and therefore its requests, may differ in shape.
+        # The samples of a batch, and therefore the requests in it, may differ in shape.
         found["allow_ragged_batch"] = True
     outputs = config.setdefault("output", [])
     tensors = definition.outputs
@@ -71,7 +71,7 @@ def complete(config: dict[str, Any], definition: Definition, *, batched: bool) -
 
 
 def check(config: dict[str, Any], definition: Definition, *, batched: bool) -> None:
-    """Raises ModelError, with Triton's text, when a configuration does not match the pipeline."""
+    """Raises ModelError, with Triton's text, if a configuration does not match the pipeline."""
     _check_video(config, definition)
     split = split_outputs(config)
     inputs, tensors = config.get("input", []), definition.inputs
@@ -141,7 +141,7 @@ def _check_one(found: dict[str, Any], tensor: Tensor, *, batched: bool, split: b
 
 
 def _dims_of(tensor: Tensor, configured: str, *, batched: bool, split: bool) -> list[int] | None:
-    """Returns the dimensions of a tensor for a configuration, without the batch dimension; None when the pipeline does not declare them."""
+    """Returns the dimensions of a tensor for a configuration, without the batch dimension; None if the pipeline does not declare them."""
     if configured == BYTES:
         return None
     if tensor.dimensions < 0:

@@ -44,7 +44,7 @@ _VALUES = {
     "float": _Argument.FLOATS,
     "bool": _Argument.BOOLEANS,
 }
-# Names of arguments that are lists of equal length, with an entry for each call that created the operator.
+# Names of arguments that are lists of equal length. Each list has an entry for every call that created the operator.
 _ORIGINS = ("_origin_stack_filename", "_origin_stack_lineno", "_origin_stack_name", "_origin_stack_line")
 
 
@@ -64,7 +64,7 @@ class Operator:
         self._message = message
         self.name = message.text(_Operator.NAME)
         if self.name == "_ExternalSource":
-            # Name of the operator until 2021, which DALI still accepts.
+            # The operator had this name until 2021, and DALI still accepts it.
             self.name = "ExternalSource"
         self.instance = message.text(_Operator.INSTANCE)
         self._edges = message.messages(_Operator.INPUT) + message.messages(_Operator.OUTPUT)
@@ -88,21 +88,21 @@ class Operator:
 
     @property
     def takes_video(self) -> bool:
-        """True if the operator is an input that splits a video over several runs."""
+        """True if the operator is an input that splits a video into the data of several runs."""
         return self.name in _VIDEO_INPUTS
 
     def argument(self, name: str) -> protobuf.Message | None:
-        """Returns the argument with this name; None when there is none."""
+        """Returns the argument with this name; None if there is none."""
         found = [one for own, one in self._arguments if own == name]
         return found[-1] if found else None
 
     def number(self, name: str, default: int) -> int:
-        """Returns the value of a numeric argument; `default` when it is absent."""
+        """Returns the value of a numeric argument; `default` if it is absent."""
         found = self.argument(name)
         return default if found is None else found.number(_Argument.NUMBERS, default)
 
     def text(self, name: str) -> str:
-        """Returns the value of a text argument; "" when there is none."""
+        """Returns the value of a text argument; "" if it is absent."""
         found = self.argument(name)
         return "" if found is None else found.text(_Argument.TEXTS)
 
@@ -143,13 +143,13 @@ class Definition:
         self._edges = self._message.messages(_Pipeline.OUTPUT)
         # The inputs of the pipeline (external sources and videos), sorted by name.
         self.inputs = sorted(_input(one) for one in self.operators if one.name == "ExternalSource" or one.takes_video)
-        # Name of the input whose video lasts for several runs; None when there is none.
+        # Name of the input that splits a video into the data of several runs; None if there is none.
         self.video = next((one.instance for one in self.operators if one.takes_video), None)
         # The outputs in the pipeline's own order.
         self.outputs = [_output(one) for one in self._edges]
 
     def put_on_cpu(self) -> None:
-        """Moves the whole pipeline to the CPU, if all its operators support that."""
+        """Moves the whole pipeline to the CPU. All of its operators must support the CPU."""
         for operator in self.operators:
             operator.put_on_cpu()
         for edge in self._edges:

@@ -29,9 +29,9 @@ _MODULES_MAX = 100_000
 
 @functools.lru_cache(maxsize=1)
 def load(directory: str, filename: str, gpu: int | None = None) -> Definition:
-    """Returns the pipeline in a version's directory, for the GPU with this number; for the CPU when `gpu` is None.
+    """Returns the pipeline in a version's directory, for the GPU with this number, or for the CPU if `gpu` is None.
 
-    Raises ModelError with Triton's text when there is no pipeline.
+    Raises ModelError with Triton's text if there is no pipeline.
     """
     plugins.load()
     filename = filename or _DEFAULT
@@ -75,7 +75,7 @@ def _serialized(path: str) -> Definition:
 
 
 def _python(path: str) -> Definition:
-    """Runs the Python file, which is trusted like a model.py, and serializes its one function marked with @autoserialize."""
+    """Runs the Python file, which is trusted like a model.py, and serializes the only function that is marked with @autoserialize."""
     spec = importlib.util.spec_from_file_location(_MODULE, path)
     module = importlib.util.module_from_spec(spec)
     sys.modules[_MODULE] = module
@@ -84,7 +84,7 @@ def _python(path: str) -> Definition:
         marked = list(_marked(module))
         if len(marked) != 1:
             raise ModelError("it has %d functions with @autoserialize, and needs one" % len(marked))
-        # Without a device, DALI serializes operators for the GPU too.
+        # With `device_id=None`, DALI serializes operators for the GPU too, even on a machine without one.
         return Definition(bytes(marked[0](device_id=None).serialize()))
     except (MemoryError, ModelError):
         raise

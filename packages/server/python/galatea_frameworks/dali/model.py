@@ -1,4 +1,4 @@
-"""The model class of backend `dali` for the Python backend; its modules were imported before the fork."""
+"""The model class of backend `dali` for the Python backend. The zygote has imported its modules before the fork."""
 
 from galatea_frameworks.dali.program import TritonPythonModel
 

@@ -10,13 +10,13 @@ from galatea_worker.failures import ModelError
 if TYPE_CHECKING:
     from .definition import Definition, Operator
 
-# Operators that contain the address of a function in the process that wrote the file.
+# Operators that contain the address of a function in the process that wrote the file. Running one would call an arbitrary address.
 _RUN_ADDRESSES = ("PythonFunction", "NumbaFunc", "JaxFunction", "TorchPythonFunction")
 
 
 def check(definition: Definition, *, has_gpu: bool) -> None:
     """Raises ModelError, with the operator's name, for a pipeline that cannot run on this device or contains a forbidden operator."""
-    # The operators of plugins are included.
+    # The result includes the operators of plugins.
     on_cpu = frozenset(dali.RegisteredCPUOps())
     on_gpu = frozenset((*dali.RegisteredGPUOps(), *dali.RegisteredMixedOps()))
     for operator in definition.operators:

@@ -23,7 +23,7 @@ def reject_model_plugins(config: dict[str, Any]) -> None:
 
 @functools.lru_cache(maxsize=1)
 def load() -> None:
-    """Loads the configured plugins into this process. Raises ModelError for one that DALI cannot load."""
+    """Loads the configured plugins into this process. Raises ModelError for a plugin that DALI cannot load."""
     for path in current_worker.backend_config().get(_KEY, "").split(":"):
         if not path:
             continue

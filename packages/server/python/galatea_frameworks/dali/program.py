@@ -32,14 +32,15 @@ class TritonPythonModel:
 
     @staticmethod
     def auto_complete_config(config: Any) -> Any:
-        """Completes the configuration from the pipeline:
+        """Completes the configuration from the pipeline.
 
-        inputs are its external sources, outputs are identified by their position. Samples of a batch may have different shapes.
+        The inputs are the pipeline's external sources; outputs are identified by their position. Samples of a batch may have different
+        shapes.
         """
         config_dict = config.as_dict()
         directory = pb_utils.get_model_dir()
         plugins.reject_model_plugins(config_dict)
-        # The GPU of an instance is not known yet. It does not affect inputs and outputs.
+        # The instance's GPU is not known yet, but it does not affect inputs and outputs.
         on_gpu = any(one.get("kind") == "KIND_GPU" for one in config_dict.get("instance_group", ()))
         definition = files.load(directory, config_dict.get("default_model_filename", ""), 0 if on_gpu else None)
         batched = not configuration.disables_batching(os.path.dirname(directory))
@@ -85,7 +86,7 @@ class TritonPythonModel:
     def _error_without_data(self) -> str:
         """Returns the error text of a run without data.
 
-        The end of a video is recognized by this text, because a pipeline reports it in no other way.
+        A run with this error marks the end of a video, because a pipeline reports the end in no other way.
         """
         try:
             self._build_pipeline().run()
@@ -106,8 +107,9 @@ class TritonPythonModel:
         return None
 
     def _stream(self, request: InferenceRequest) -> None:
-        """Decodes a video in a separate pipeline and sends a response for each run, until the end of the video or the cancellation of the
-        request.
+        """Decodes a video in a separate pipeline and sends one response for each run.
+
+        Ends at the end of the video, or when the request is cancelled.
         """
         sender = request.get_response_sender()
         try:
@@ -146,8 +148,8 @@ class TritonPythonModel:
             try:
                 self._run(valid, responses, keep=False)
             except _RUN_ERRORS as error:
-                # A sample that cannot be decoded fails the run of all requests. Each request is then run alone, so that only the invalid
-                # one fails.
+                # A sample that cannot be decoded fails the run of all requests. Therefore each request is run again alone, and only the
+                # invalid one fails.
                 pb_utils.Logger.log_verbose(
                     "a batch of %d requests failed, and is run one by one: %s" % (len(valid), error)
                 )
@@ -163,7 +165,7 @@ class TritonPythonModel:
     def _run(self, valid: Sequence[tuple[int, Any, int]], responses: list[Any], *, keep: bool) -> None:
         """Runs the requests and sends their responses.
 
-        After an exception of DALI the pipeline is unusable, so it is built again before the exception is raised.
+        An exception of DALI leaves the pipeline unusable. The pipeline is therefore built again before the exception is raised.
         """
         rows = [count for _, _, count in valid]
         try:
@@ -203,7 +205,9 @@ def _failed(message: str) -> InferenceResponse:
 
 
 def _threads(config: dict[str, Any], definition: Definition) -> int:
-    """Returns the value of the parameter; None when it is absent or -1, so that the pipeline's own value is used."""
+    """Returns the number of threads of the pipeline.
+
+    If the parameter `num_threads` is absent or -1, the number in the pipeline's file is used. Raises ModelError for an invalid number."""
     text = config.get("parameters", {}).get("num_threads", {}).get("string_value", "-1").strip()
     try:
         count = int(text)

@@ -1,4 +1,4 @@
-"""Parses protobuf messages to lists of fields, so that a few fields of a file can be changed while all others are passed on unchanged."""
+"""Parses protobuf messages to lists of fields, so that a few fields of a file can be changed and all others are preserved."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Message:
         return found
 
     def text(self, number: int) -> str:
-        """Returns the text of the last field with this number; "" when there is none."""
+        """Returns the text of the last field with this number; "" if there is none."""
         value = self._last(number, BYTES)
         try:
             return "" if value is None else bytes(value).decode("utf-8")
@@ -47,14 +47,14 @@ class Message:
             raise ModelError("field %d is not a string" % number) from None
 
     def number(self, number: int, default: int) -> int:
-        """Returns the last field with this number as a signed number."""
+        """Returns the value of the last field with this number as a signed number; `default` if there is none."""
         value = self._last(number, VARINT)
         if value is None:
             return default
         return value - _NUMBER_MAX if value >= _NUMBER_MAX // 2 else value
 
     def has(self, number: int) -> bool:
-        """Returns whether there is a field of this number."""
+        """Returns whether there is a field with this number."""
         return any(own == number for own, _, _ in self._fields)
 
     def set_text(self, number: int, text: str) -> None:

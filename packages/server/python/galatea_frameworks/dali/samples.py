@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class InvalidRequest(Exception):
-    """A request that is invalid in a batch, or whose rows of the results do not form a tensor."""
+    """A request that cannot be part of a batch, or whose rows of the results do not form a tensor."""
 
 
 def to_inputs(request: InferenceRequest, names: Sequence[str]) -> tuple[list[np.ndarray | list[np.ndarray]], int]:
@@ -57,9 +57,9 @@ def _samples(tensor: Tensor, name: str) -> np.ndarray | list[np.ndarray]:
 
 
 def to_outputs(name: str, given: Any, rows: Sequence[int], *, split: bool, keep: bool) -> list[Tensor | InvalidRequest]:
-    """Returns the tensor of an output for each request of a batch; `rows` has the number of rows of each request.
+    """Returns the tensor of an output for each request of a batch. `rows` has the number of rows of each request.
 
-    Tensors refer to the pipeline's memory, which the next run overwrites; with `keep` they are copies.
+    The tensors refer to the pipeline's memory, which the next run overwrites. If `keep` is true, they are copies.
     """
     whole = np.asarray(given.as_tensor()) if given.is_dense_tensor() else None
     tensors = []

@@ -1,7 +1,7 @@
 """Imported by the zygote before workers are forked.
 
 Runs a first pipeline and decodes a first image, so that all workers share the memory of DALI's initialization. The threads of a pipeline
-end with it, so the zygote has one thread again.
+end together with the pipeline, so the zygote has one thread again.
 """
 
 from __future__ import annotations

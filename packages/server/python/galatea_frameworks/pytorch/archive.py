@@ -1,4 +1,6 @@
-"""Checks a model file before PyTorch reads it, because PyTorch's reader verifies no checksums and allocates any size that a file declares."""
+"""Checks a model file before PyTorch reads it.
+
+PyTorch's reader verifies no checksums, and allocates any size that a file declares."""
 
 from __future__ import annotations
 
@@ -15,15 +17,15 @@ EXPORTED = "torch.export"
 _LOCAL_HEADER = struct.Struct("<4s22xHH")
 LOCAL_HEADER_BYTES = _LOCAL_HEADER.size
 _STORED = 0
-# Limit of the decompressed size of all entries together. Only code and its source maps are compressed.
+# Limit of the decompressed size of all entries together, in bytes. Only code and its source maps are compressed.
 _INFLATED_BYTES_MAX = 256 << 20
 _PIECE_BYTES = 1 << 20
 
 
 def find_loader(path: str, name: str) -> str:
-    """Returns which loader a file needs; `name` is the file's name in errors.
+    """Returns which loader a file needs. `name` is the file's name in errors.
 
-    Raises ModelError for a file of another kind, a damaged one, or one that would become much larger when it is decompressed.
+    Raises ModelError for a file of an unknown kind, a damaged file, or one that would become much larger when it is decompressed.
     """
     try:
         with zipfile.ZipFile(path) as opened:
@@ -66,7 +68,7 @@ def _check(path: str, opened: zipfile.ZipFile, entries: list[zipfile.ZipInfo]) -
 
 
 def data_offset(entry: zipfile.ZipInfo, local_header: bytes) -> int:
-    """Returns the offset of an entry's content, which follows a local header of variable length. Raises ModelError."""
+    """Returns the offset of an entry's content. The content follows a local header of variable length. Raises ModelError."""
     magic, name_bytes, extra_bytes = _LOCAL_HEADER.unpack(local_header)
     if magic != b"PK\3\4":
         raise _misplaced(entry)

@@ -14,9 +14,9 @@ _GPU = "cuda:%d"
 
 
 def instance_device(kind: str, number: int, model: str) -> str | None:
-    """Returns the device for an instance kind; None for KIND_MODEL, for which the model chooses.
+    """Returns the device for an instance kind; None for KIND_MODEL, which lets the model choose.
 
-    Raises ModelError when the GPU does not exist.
+    Raises ModelError if the GPU does not exist.
     """
     if kind == "CPU":
         return "cpu"
@@ -31,7 +31,7 @@ def instance_device(kind: str, number: int, model: str) -> str | None:
 
 
 def placed(value: Any, device: str | None) -> Any:
-    """Moves a tensor to the module's device. Lists of texts are unchanged; tensors for the CPU are not copied."""
+    """Moves a tensor to the module's device. Lists of texts are returned unchanged, and tensors for the CPU are not copied."""
     if device in (None, "cpu") or not isinstance(value, torch.Tensor):
         return value
     return value.to(device)

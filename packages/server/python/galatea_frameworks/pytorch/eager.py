@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 
 
 class Eager:
-    """A module whose `forward` takes the inputs in the order of the configuration.
+    """A module whose `forward` has the inputs as arguments, in the order of the configuration.
 
-    It is not compiled, because that would need a C++ compiler.
+    The module is not compiled, because that would need a C++ compiler.
     """
 
     def __init__(self, module: torch.nn.Module) -> None:
@@ -37,7 +37,7 @@ class Eager:
 
 
 def load(path: str, device: str | None) -> Eager:
-    """Returns an object of the file's module class, with the weights of the `.pt` file of the same name.
+    """Returns an object of the file's module class, with the weights from the `.pt` file of the same name.
 
     Raises exceptions of the file's code.
     """
@@ -49,7 +49,7 @@ def load(path: str, device: str | None) -> Eager:
     module = _class_in(code)()
     weights = os.path.splitext(path)[0] + ".pt"
     if os.path.exists(weights):
-        # Only tensors are loaded from the weights; code belongs in the Python file.
+        # Only tensors are loaded from the weights file; code belongs in the Python file.
         where = None if device is None else "cpu"
         module.load_state_dict(torch.load(mapped.readable(weights), map_location=where, weights_only=True))
         if device in (None, "cpu"):
@@ -58,9 +58,9 @@ def load(path: str, device: str | None) -> Eager:
 
 
 def _class_in(code: ModuleType) -> type[torch.nn.Module]:
-    """Returns the module class:
+    """Returns the module class.
 
-    the first by name among those that the file defines, otherwise among those that it imports, as in Triton.
+    As in Triton, it is the first one by name among the classes that the file defines, otherwise among those that the file imports.
     """
     found = [
         value

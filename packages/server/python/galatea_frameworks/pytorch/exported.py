@@ -27,7 +27,7 @@ class Exported:
         self._places = ()
 
     def accept(self, given: Sequence[str], model: str, log: Any) -> None:
-        """Sets the order of the configured inputs. Raises ModelError when they do not match the program's arguments."""
+        """Sets the order of the configured inputs. Raises ModelError if they do not match the program's arguments."""
         if len(given) != len(self._arguments):
             raise ModelError(
                 "unable to load model '%s', configuration expects %d inputs, model provides %d"
@@ -46,7 +46,7 @@ class Exported:
 
 
 def _by_path(given: Sequence[str], arguments: Sequence[tuple[str, str]]) -> list[int] | None:
-    """Returns the argument indexes when all names have the form `ARGS[0]` or `KWARGS[key]`; otherwise None."""
+    """Returns the argument indexes if all names have the form `ARGS[0]` or `KWARGS[key]`; otherwise None."""
     paths = [path for _, path in arguments]
     return [paths.index(name) for name in given] if all(name in paths for name in given) else None
 
@@ -65,7 +65,9 @@ def _argument_names(program: Any, spec: Any) -> list[tuple[str, str]]:
 
 
 def _name_leaves(found: dict[int, tuple[str, str]], value: Any, name: str, path: str) -> None:
-    """Returns the keys as names for an argument that is a dictionary, as for the dictionary argument of a TorchScript module."""
+    """Adds the name and path of each leaf of one argument to `found`.
+
+    For a dictionary argument, the keys are the names, like for a dictionary argument of a TorchScript module."""
     if isinstance(value, int):
         found[value] = (name, path)
         return
@@ -78,8 +80,8 @@ def _name_leaves(found: dict[int, tuple[str, str]], value: Any, name: str, path:
 def load(path: str, device: str | None) -> Exported:
     """Loads the program in a file.
 
-    Raises PyTorch's exceptions. The program may call any PyTorch function, like a TorchScript module, and is confined to this process. Its
-    pickles are loaded as tensors only; PyTorch's default would run code in them.
+    Raises PyTorch's exceptions. The program may call any PyTorch function, like a TorchScript module; the process's confinement limits the
+    effects. The file's pickles are loaded as tensors only, because PyTorch's default would run code in them.
     """
     os.environ.pop("TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD", None)
     os.environ["TORCH_FORCE_WEIGHTS_ONLY_LOAD"] = "1"

@@ -1,6 +1,7 @@
-"""Maps weights from the model's file instead of copying them to memory, so that workers with equal files share them.
+"""Maps weights from the model's file instead of copying them to memory, so that workers with equal files share the memory.
 
-This requires that the file has the same layout as the memory. The mapping is private: a model that changes its weights copies those pages.
+This requires that the weights have the same layout in the file as in memory. The mapping is private: a model that changes its weights gets
+copies of the changed pages.
 """
 
 from __future__ import annotations
@@ -18,21 +19,21 @@ from . import archive
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-# Size of a page. A smaller tensor would not share memory.
+# Minimum size of a mapped tensor in bytes: one page. A smaller tensor would not share memory.
 _BYTES_MIN = 4096
 _PIECE_BYTES = 1 << 20
 
 
 def readable(path: str) -> str:
-    """Returns the path from which the model's file should be read: the immutable copy that the server shares if there is one."""
+    """Returns the path from which the model's file should be read. This is the immutable copy that the server shares, if there is one."""
     shared = current_worker.model_file()
     return path if shared is None else "/proc/self/fd/%d" % shared
 
 
 def share(tensors: Iterable[torch.Tensor]) -> None:
-    """Frees the memory of tensors whose bytes are also a record of the file, and maps the record instead.
+    """Finds tensors whose bytes are also a record of the file, frees their memory, and maps the record instead.
 
-    The bytes are compared first. The tensor objects and their values do not change.
+    The bytes are compared first, therefore the values do not change. The tensor objects stay the same.
     """
     shared = current_worker.model_file()
     if shared is None:
@@ -49,7 +50,8 @@ def share(tensors: Iterable[torch.Tensor]) -> None:
                 storage = tensor.untyped_storage()
                 key = storage.data_ptr()
                 if key not in found:
-                    # Keeps the storage until the mapping, so that no other storage gets its address meanwhile.
+                    # Keeps a reference to the storage until the mapping. Otherwise another storage could get the same address in the
+                    # meantime.
                     found[key] = (records.data_offset(key, storage.nbytes()), storage)
                 begin, former = found[key]
                 if begin is None:
@@ -84,7 +86,7 @@ class _Records:
                 self._begins.setdefault(entry.file_size, []).append(begin)
 
     def data_offset(self, address: int, size: int) -> int | None:
-        """Returns the offset of a record with these bytes; None when there is none, or it is not aligned for direct use."""
+        """Returns the offset of a record with these bytes; None if there is none, or if it is not aligned for direct use."""
         for begin in self._begins.get(size, ()):
             if begin % 16 == 0 and self._is_equal(address, begin, size):
                 return begin
@@ -93,20 +95,22 @@ class _Records:
     def _is_equal(self, address: int, begin: int, size: int) -> bool:
         for at in range(0, size, _PIECE_BYTES):
             count = min(_PIECE_BYTES, size - at)
-            # The file is read, not mapped: for a single comparison, the pages need not be in this process's page tables.
+            # The file is read instead of mapped, because a single comparison does not justify page table entries for its pages.
             if os.pread(self._descriptor, count, begin + at) != ctypes.string_at(address + at, count):
                 return False
         return True
 
 
 def script_tensors(module: torch.jit.ScriptModule, path: str) -> Iterator[torch.Tensor]:
-    """Yields the parameters and buffers of a module, and the constants of its graphs, which contain the weights of a frozen module."""
+    """Yields the parameters and buffers of a module, and the constants of its graphs.
+
+    The constants contain the weights of a frozen module."""
     yield from module.parameters()
     yield from module.buffers()
     with zipfile.ZipFile(path) as opened:
         constants = [one for one in opened.infolist() if one.filename.partition("/")[2].startswith("constants/")]
     if all(one.file_size < _BYTES_MIN for one in constants):
-        # Accessing a graph creates it, and many modules of a program never need their graph.
+        # Returns early because accessing a graph creates it, and many modules of a program never need their graph.
         return
     for each in module.modules():
         for name in each._c._method_names():

@@ -17,7 +17,7 @@ def _index(name: str) -> int | None:
 
 
 def _indexes(given: Sequence[str]) -> list[int] | None:
-    """Returns the indexes when all names have the form `<name>__<index>`; otherwise None."""
+    """Returns the indexes if all names have the form `<name>__<index>`; otherwise None."""
     found = [_index(name) for name in given]
     return None if None in found else found
 
@@ -25,8 +25,8 @@ def _indexes(given: Sequence[str]) -> list[int] | None:
 def input_positions(given: Sequence[str], arguments: Sequence[str], model: str, log: Any) -> list[int]:
     """Returns the argument index of each configured input.
 
-    Names are matched with the arguments' names, then as `<name>__<index>`, then by order. Raises ModelError when the arguments are not
-    distinct.
+    Names are matched with the arguments' names, then as `<name>__<index>`, then by order. Raises ModelError if two inputs match the same
+    argument.
     """
     places = _input_positions(given, arguments, model, log)
     for name, place in zip(given, places):

@@ -38,7 +38,7 @@ class Settings:
         self._steps = []
 
     def then(self, function: Any, value: Any) -> None:
-        """Adds the call `function(value)` to those that `apply` makes."""
+        """Adds the call `function(value)` to the calls that `apply` makes."""
         self._steps.append((function, value))
 
     def apply(self) -> None:
@@ -73,7 +73,7 @@ def parse(config: dict[str, Any], model: str, log: Any) -> Settings:
             "TORCH_COMPILE_OPTIONAL_PARAMETERS has no effect for model instance '%s': it is not compiled" % model
         )
     if "INTRA_OP_THREAD_COUNT" not in given and "NUM_THREADS" not in given:
-        # Without this, MKL would keep the single thread of the zygote, which halves the speed of ResNet-50 on two processors.
+        # Without this call, MKL would keep the zygote's limit of one thread, which halves the speed of ResNet-50 on two processors.
         settings.then(torch.set_num_threads, _default_thread_count())
     for key, function in _THREADS.items():
         if key in given:

@@ -22,9 +22,10 @@ if TYPE_CHECKING:
     from triton_python_backend_utils import InferenceRequest, InferenceResponse, Tensor
 
 LOADERS = {archive.TORCHSCRIPT: torchscript.load, archive.EXPORTED: exported.load}
-# The beginning of the error text when main memory runs out. PyTorch has no exception type for it.
+# The beginning of the error text when main memory is exhausted. PyTorch has no exception type for this case.
 _OUT_OF_MEMORY = "DefaultCPUAllocator: "
-# TorchScript profiles the first run, compiles during the second, and then frees the memory for that (see warm.py).
+# Number of runs after which free memory is returned to the system. TorchScript profiles the first run, compiles during the second, and then
+# frees the memory of the profile (see warm_up.py).
 _RUNS_THAT_COMPILE = 3
 
 
@@ -41,7 +42,8 @@ class TritonPythonModel(BatchedModel):
             args["model_instance_kind"], int(args.get("model_instance_device_id", "0")), self._name
         )
         if not path.endswith(".py") and _runs_on_cpu(args["model_instance_kind"]):
-            # Before PyTorch starts a thread, because the rules apply to the calling thread and its later ones.
+            # Called before PyTorch starts a thread, because the rules apply only to the calling thread and to threads that are started
+            # later.
             reading_only.enter(args["model_repository"])
         settings = parameters.parse(config, self._name, pb_utils.Logger)
         settings.apply()
@@ -55,7 +57,7 @@ class TritonPythonModel(BatchedModel):
         self._places = names.output_positions(list(self._output_types), self._name, pb_utils.Logger)
         self._runs_to_trim = _RUNS_THAT_COMPILE
         heap.trim()
-        # Keeps memory of a run for the next ones, until the worker is idle.
+        # Keeps the memory of a run for later runs, until the worker is idle.
         heap.keep()
         current_worker.on_idle(heap.trim)
 
@@ -107,7 +109,7 @@ class TritonPythonModel(BatchedModel):
 def _runs_on_cpu(kind: str) -> bool:
     """Returns whether the instance runs on the CPU.
 
-    Models on GPUs are not confined to reading their own files, because GPU libraries open other files.
+    Only then is the process restricted to its own files, because GPU libraries open other files.
     """
     return kind == "CPU" or not torch.cuda.is_available()
 
@@ -115,7 +117,7 @@ def _runs_on_cpu(kind: str) -> bool:
 def _filename(config: dict[str, Any], directory: str) -> str:
     """Returns the name of the model's file.
 
-    With `runtime: "model.py"`, it is the Python file if there is one; the `.pt` file then contains only weights.
+    With `runtime: "model.py"`, this is the Python file if there is one. The `.pt` file then contains only weights.
     """
     named = config.get("default_model_filename") or "model.pt"
     if config.get("runtime", "") != "model.py" or named.endswith(".py"):

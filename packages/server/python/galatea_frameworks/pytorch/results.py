@@ -30,7 +30,7 @@ class Results:
             )
 
     def at(self, name: str, place: int) -> Any:
-        """Returns the result with this name if results have names; otherwise the result at position `place`. Raises InvalidRequest."""
+        """Returns the result with this name if results have names; otherwise the result at index `place`. Raises InvalidRequest."""
         if name in self._named:
             return self._named[name]
         if place >= len(self._ordered):

@@ -62,7 +62,7 @@ def joined(column: Sequence[torch.Tensor | list[str]]) -> torch.Tensor | list[st
 def split(name: str, datatype: str, value: Any, rows: list[int] | None, count: int) -> Iterable[Tensor]:
     """Yields the tensor of an output for each of `count` requests.
 
-    `rows` has the number of rows of each request; None without a batch. Raises InvalidRequest.
+    `rows` has the number of rows of each request; it is None for a model without batching. Raises InvalidRequest.
     """
     if isinstance(value, torch.Tensor):
         return _split_tensor(name, datatype, value, rows)

@@ -17,17 +17,17 @@ if TYPE_CHECKING:
 
 
 class Script:
-    """A TorchScript module. Its `forward` takes tensors and lists of texts, or one dictionary of tensors."""
+    """A TorchScript module. The arguments of its `forward` are tensors and lists of texts, or one dictionary of tensors."""
 
     def __init__(self, module: Any) -> None:
         self._module = module
         self._forward = module.forward
-        # Argument index of each input; None when the inputs are keys of one dictionary argument.
+        # Argument index of each input; None if the inputs are keys of one dictionary argument.
         self._places = None
         self._keys = ()
 
     def accept(self, given: Sequence[str], model: str, log: Any) -> None:
-        """Sets the order of the configured inputs. Raises ModelError with Triton's text when they do not match `forward`."""
+        """Sets the order of the configured inputs. Raises ModelError with Triton's text if they do not match `forward`."""
         arguments = list(self._forward.schema.arguments)
         if arguments and arguments[0].type.kind() == "ClassType":
             del arguments[0]
@@ -68,7 +68,7 @@ def load(path: str, device: str | None) -> Script:
     Raises PyTorch's exceptions. PyTorch's unpickler for TorchScript creates only tensors and objects of the archive's own classes.
     """
     with warnings.catch_warnings():
-        # Suppresses the warning that TorchScript is deprecated, which concerns the author of the file.
+        # Suppresses the warning that TorchScript is deprecated. Only the author of the file can act on it, not the users of the server.
         warnings.simplefilter("ignore", FutureWarning)
         module = torch.jit.load(path, map_location=device)
     # The module stays in the mode (training or evaluation) in which it was saved, as in Triton.

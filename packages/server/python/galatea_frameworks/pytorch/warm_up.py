@@ -1,8 +1,8 @@
 """Imported by the zygote before workers are forked.
 
-Loads and runs a small file of each kind, so that all workers share the memory of PyTorch's initialization. Otherwise each worker would take
-7 MB for TorchScript's operators, and 140 MB and 3 s for the imports of torch.export. No thread is started here: small tensors are computed
-in the calling thread.
+Loads and runs a small file of each kind, so that all workers share the memory of PyTorch's initialization. Otherwise each worker would use
+7 MB for TorchScript's operators, and 140 MB and 3 s for the imports of torch.export. No thread is started here, because small tensors are
+computed in the calling thread.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ import torch.export  # noqa: E402
 from . import archive  # noqa: E402
 from .program import LOADERS  # noqa: E402
 
-# TorchScript profiles the first runs and compiles in the second.
+# Number of runs of each file. TorchScript profiles the first run and compiles during the second.
 _RUNS = 4
 
 
 class _Small(torch.nn.Module):
-    """A module with the layers that most models have. Running it loads the code of these layers."""
+    """A module with the layers of most models. Running it loads the code of these layers."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -65,7 +65,7 @@ def _warm_up() -> None:
 def _spare() -> None:
     """Makes TorchScript keep only the optimized graph, which saves 10 MB for two layers of a transformer.
 
-    The flags have no names in Python; a PyTorch without these flags takes more memory.
+    Python has no names for the flags, so they are set through the library's symbols. A PyTorch without these flags uses more memory.
     """
     library = ctypes.CDLL(os.path.join(os.path.dirname(torch.__file__), "lib", "libtorch_cpu.so"))
     for name, kind, value in (

@@ -1,4 +1,4 @@
-"""The model class for scripts of a PyTorch container. The modules that it imports were imported before the fork."""
+"""The model class for scripts of a PyTorch container. The zygote has imported its modules before the fork."""
 
 from galatea_frameworks.pytorch_script.handler import PyTorchHandler
 from galatea_frameworks.toolkit.program import ScriptProgram, remove_module

@@ -17,12 +17,12 @@ _PRESENT = "joblib"
 
 
 class _LegacyJoblib(importlib.abc.MetaPathFinder, importlib.abc.Loader):
-    """Finds joblib under its former name, unless the installed scikit-learn still contains it."""
+    """Finds joblib under its former name, unless the installed scikit-learn still contains a module of this name."""
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> importlib.machinery.ModuleSpec | None:
-        """Returns a loader for joblib's former name and its submodules; None for all other names."""
+        """Returns a spec for joblib's former name and the submodules of it; None for all other names."""
         if fullname == _LEGACY:
             is_own = importlib.machinery.PathFinder.find_spec(fullname, path) is not None
         elif fullname.startswith(_LEGACY + "."):
@@ -32,12 +32,12 @@ class _LegacyJoblib(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         return None if is_own else importlib.machinery.ModuleSpec(fullname, self)
 
     def exec_module(self, module: ModuleType) -> None:
-        """Returns the current module for its former name."""
+        """Replaces the module of the former name by joblib's own module."""
         sys.modules[module.__name__] = importlib.import_module(_PRESENT + module.__name__[len(_LEGACY) :])
 
 
 def install() -> None:
     """Installs this import finder in the process."""
     if not any(isinstance(finder, _LegacyJoblib) for finder in sys.meta_path):
-        # Inserted before the finder for files, which would load joblib's modules a second time under the former name.
+        # Inserted before the finder for files, which would otherwise load joblib's modules a second time under the former name.
         sys.meta_path.insert(0, _LegacyJoblib())

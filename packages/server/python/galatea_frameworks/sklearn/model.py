@@ -1,4 +1,4 @@
-"""The model class for scripts of a scikit-learn container. The modules that it imports were imported before the fork."""
+"""The model class for scripts of a scikit-learn container. The zygote has imported its modules before the fork."""
 
 from galatea_frameworks.sklearn import legacy_joblib
 from galatea_frameworks.sklearn.handler import SklearnHandler

@@ -19,7 +19,7 @@ _CONTRADICTION = "unable to autofill for '%s', model tensor configurations are c
 def complete(config: dict[str, Any], signature: Signature, model: str, batch_size: int, log: Any) -> None:
     """Completes the configuration `config`, which is in its JSON form.
 
-    `batch_size` is used for models that support batches but configure no size; 0 for none.
+    `batch_size` is used for models that support batches but configure no size; 0 disables batching for them.
     """
     batches = _complete_batches(config, signature, model, batch_size, log)
     inputs = config.setdefault("input", [])
@@ -37,7 +37,7 @@ def complete(config: dict[str, Any], signature: Signature, model: str, batch_siz
 
 
 def _made_inputs(config: dict[str, Any]) -> set[str]:
-    """Returns the names of inputs that the server creates: those for ragged batches, and controls of sequence batching."""
+    """Returns the names of the inputs that the server creates: those of ragged batches, and the controls of sequence batching."""
     found = {name for one in config.get("batch_input", ()) for name in one.get("target_name", ())}
     return found | {one.get("name") for one in config.get("sequence_batching", {}).get("control_input", ())}
 
@@ -67,9 +67,9 @@ def _complete_batches(config: dict[str, Any], signature: Signature, model: str, 
 
 
 def _hints_at_batches(config: dict[str, Any], signature: Signature, model: str) -> bool:
-    """Returns whether the configured tensors have one dimension less than the model's.
+    """Returns whether each configured tensor has one dimension less than the model's tensor.
 
-    The model's first dimension is then the batch dimension.
+    If so, the model's first dimension is the batch dimension.
     """
     configured = [(one, signature.inputs) for one in config.get("input", ())]
     configured += [(one, signature.outputs) for one in config.get("output", ())]
@@ -113,7 +113,7 @@ def _fill(tensor: dict[str, Any], port: Port, batches: bool, model: str) -> None
         )
     dims = list(port.dims[1:] if batches else port.dims)
     if not dims:
-        # The configuration of a scalar has one dimension of length 1, with a reshape to none.
+        # A configuration cannot have empty dims. A scalar therefore has one dimension of length 1, and a reshape to no dimensions.
         tensor["reshape"] = {"shape": []}
         dims = [1]
     tensor["dims"] = dims

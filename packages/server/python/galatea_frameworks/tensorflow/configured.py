@@ -26,7 +26,7 @@ def check_tensors(config: dict[str, Any], model: str) -> None:
 
 
 def model_dims(tensor: dict[str, Any]) -> list[int]:
-    """Returns the dimensions of a configured tensor as the model has them (`reshape`), without the batch dimension."""
+    """Returns the dimensions that a configured tensor has in the model (after `reshape`), without the batch dimension."""
     reshape = tensor.get("reshape")
     return [int(dim) for dim in (tensor.get("dims", ()) if reshape is None else reshape.get("shape", ()))]
 
@@ -43,7 +43,7 @@ def check_names(kind: str, tensors: Iterable[dict[str, Any]], allowed: Iterable[
 
 
 def check_signature(config: dict[str, Any], signature: Signature, model: str) -> None:
-    """Raises ModelError when a configuration does not match the signature of a SavedModel."""
+    """Raises ModelError if a configuration does not match the signature of a SavedModel."""
     batches = int(config.get("max_batch_size", 0)) > 0
     inputs, outputs = config.get("input", ()), config.get("output", ())
     check_names("input", inputs, signature.inputs)
@@ -71,9 +71,9 @@ def check_signature(config: dict[str, Any], signature: Signature, model: str) ->
 
 
 def check_made_inputs(config: dict[str, Any], allowed: Iterable[str]) -> int:
-    """Returns how many of the model's inputs the server creates (ragged batches, sequence controls).
+    """Returns the number of model inputs that the server creates (ragged batches, sequence controls).
 
-    Raises ModelError for one that the model does not have.
+    Raises ModelError for an input that the model does not have.
     """
     names = [{"name": name} for one in config.get("batch_input", ()) for name in one.get("target_name", ())]
     check_names("input", names, allowed)
@@ -89,7 +89,7 @@ def _check_ragged(model: str, name: str, provided: Sequence[int]) -> None:
 
 
 def check_datatype(kind: str, tensor: dict[str, Any], provided: str, model: str) -> None:
-    """Raises ModelError when a configured tensor and the model's have different datatypes."""
+    """Raises ModelError if a configured tensor and the model's tensor have different datatypes."""
     if tensor["data_type"] != provided:
         raise ModelError(
             "unable to load model '%s', configuration expects datatype %s for %s '%s', model provides %s"

@@ -1,7 +1,7 @@
 """Moves the weights of a GraphDef to files, which TensorFlow maps on demand.
 
-TensorFlow keeps five copies of a graph's constants, and three more during the load. With moved weights, Inception v3 (96 MB) takes 260 MB
-instead of 535, during the load 580 MB instead of 1,500, and loads in a third of the time. It runs equally fast.
+TensorFlow keeps five copies of a graph's constants, and three more during the load. With moved weights, Inception v3 (96 MB) uses 260 MB
+instead of 535 MB, and during the load 580 MB instead of 1,500 MB. It loads in a third of the time and runs equally fast.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from tensorflow.core.framework.graph_pb2 import GraphDef
     from tensorflow.core.framework.node_def_pb2 import NodeDef
 
-# TensorFlow's optimizer may need the values of smaller constants, such as shapes and axes.
+# Minimum size of a moved constant in bytes. TensorFlow's optimizer may need the values of smaller constants, such as shapes and axes.
 _BYTES_MIN = 1 << 16
-# Maximum number of moved constants; each takes two file descriptors of this process.
+# Maximum number of moved constants. Each one needs two file descriptors of this process.
 _MOST = 128
 _MOVED = "ImmutableConst"
 _BYTES = {
@@ -31,12 +31,13 @@ _BYTES = {
 
 
 class Constants:
-    """Constants that were moved out of a graph. They can be read as long as this object exists."""
+    """Constants that were moved out of a graph. This object must exist as long as the graph is used."""
 
     def __init__(self, graph: GraphDef) -> None:
         """Moves the largest constants of a graph."""
         self._descriptors = []
-        # The files are mapped, because memory that only a descriptor refers to is not charged to any process.
+        # The files are mapped so that the memory is charged to this process. Memory to which only a descriptor refers is charged to no
+        # process.
         self._mappings = []
         found = [(size, node) for node in all_nodes(graph) for size in (_movable_bytes(node),) if size >= _BYTES_MIN]
         found.sort(key=lambda one: one[0], reverse=True)
@@ -66,7 +67,8 @@ class Constants:
 
 
 def _rename_outputs(function: FunctionDef) -> None:
-    """Adapts references inside functions, which name the result of an operation; moved constants have another result name."""
+    """Adapts references inside functions. They name the result of an operation, and the operation of a moved constant has another result
+    name."""
     moved = {node.name for node in function.node_def if node.op == _MOVED}
     if not moved:
         return

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tensorflow.core.framework import types_pb2
 
-# The datatypes that Triton's backend supports. BF16 is not among them.
+# TensorFlow's numbers of the datatypes that Triton's backend supports. BF16 is not supported.
 NUMBERS = {
     "TYPE_BOOL": types_pb2.DT_BOOL,
     "TYPE_UINT8": types_pb2.DT_UINT8,

@@ -7,7 +7,7 @@ from galatea_worker.failures import ModelError
 
 
 def instance_gpu(kind: str, number: int, model: str) -> int | None:
-    """Returns the GPU of an instance; None for the CPU. Raises ModelError when TensorFlow finds no such GPU."""
+    """Returns the GPU of an instance; None for the CPU. Raises ModelError if TensorFlow does not find the GPU."""
     if kind != "GPU":
         return None
     found = len(tf.config.list_physical_devices("GPU"))

@@ -21,13 +21,13 @@ if TYPE_CHECKING:
     from tensorflow.core.framework.node_def_pb2 import NodeDef
     from tensorflow.core.framework.tensor_pb2 import TensorProto
 
-# Maximum size of a protobuf message.
+# Maximum size in bytes of a protobuf message.
 _FILE_BYTES_MAX = (1 << 31) - 1
-# Limit of the total size of constants that are stored in a shorter form: one value for all elements of a tensor.
+# Limit in bytes of the total size of constants that are stored as one value for all elements of a tensor.
 _EXPANDED_BYTES_MAX = 1 << 30
 _ELEMENT_BYTES_MAX = 16
 _SAVED_MODEL = "saved_model.pb"
-# The text format of a SavedModel is not supported: no tool writes it by default, and checking it would need a parser.
+# This text format of a SavedModel is not supported: no tool writes it by default, and checking it would need a parser.
 _SAVED_MODEL_TEXT = "saved_model.pbtxt"
 
 
@@ -39,7 +39,7 @@ def read_graph(path: str) -> graph_pb2.GraphDef:
 
 
 def read_saved_model(directory: str) -> saved_model_pb2.SavedModel:
-    """Reads a SavedModel, which has at least one graph. Raises ModelError for an invalid one."""
+    """Reads a SavedModel and checks that it has at least one graph. Raises ModelError for an invalid one."""
     path = os.path.join(directory, _SAVED_MODEL)
     if not os.path.isfile(path):
         if os.path.isfile(os.path.join(directory, _SAVED_MODEL_TEXT)):
@@ -92,7 +92,7 @@ def _tensors(node: NodeDef) -> Iterator[TensorProto]:
 
 
 def _expanded_bytes(name: str, tensor: TensorProto) -> int:
-    """Returns by how many bytes a tensor is larger than its stored form. Raises ModelError for an invalid shape."""
+    """Returns by how many bytes a tensor is larger in memory than in the file. Raises ModelError for an invalid shape."""
     elements = 1
     for dim in tensor.tensor_shape.dim:
         if dim.size < 0:

@@ -50,13 +50,13 @@ class Graph:
             self._session.run(operation)
 
     def prepare(self, inputs: Sequence[str], outputs: Sequence[str]) -> None:
-        """Sets the order of the inputs, and the available outputs."""
+        """Sets the order of the inputs, and the outputs that `run` may return."""
         self._feeds = [self._inputs[name] for name in inputs]
         self._all = tuple(outputs)
         self._callable(self._all)
 
     def run(self, inputs: Sequence[Any], wanted: frozenset[str]) -> dict[str, np.ndarray]:
-        """Runs the graph. Returns outputs by name, which include the requested ones."""
+        """Runs the graph. Returns the requested outputs by name, and possibly others."""
         names = tuple(name for name in self._all if name in wanted) or self._all
         if names not in self._callables and len(self._callables) >= _CALLABLES_MAX:
             names = self._all
@@ -66,7 +66,7 @@ class Graph:
         found = self._callables.get(names)
         if found is None:
             options = config_pb2.CallableOptions(feed=self._feeds, fetch=[self._outputs[name] for name in names])
-            # The public `make_callable` with feeds calls `run`, which takes 80 us longer.
+            # This private method is used because the public `make_callable` with feeds calls `run`, which takes 80 us longer.
             found = self._callables[names] = self._session._make_callable_from_options(options)
         return found
 
@@ -90,7 +90,7 @@ def open_graph(path: str, config: dict[str, Any], session_config: _v1.ConfigProt
     if not definition.node:
         raise ModelError("model %s has an empty network" % model)
     for node in definition.node:
-        # The device that the graph's author used may not exist on this machine.
+        # Clears the device, because the device that the graph's author used may not exist on this machine.
         if "cpu" not in node.device.lower():
             node.device = ""
     _check_ports(config, definition.node, model)
@@ -111,7 +111,7 @@ def open_graph(path: str, config: dict[str, Any], session_config: _v1.ConfigProt
 def _stay_in_graph(session_config: _v1.ConfigProto) -> bool:
     """Returns whether constants must stay in the graph.
 
-    XLA does not support moved constants, and for a GPU they would be copied in each run.
+    XLA does not support moved constants, and a GPU would need a copy of them in each run.
     """
     return (
         session_config.graph_options.optimizer_options.global_jit_level > 0
@@ -132,7 +132,7 @@ def _check_ports(config: dict[str, Any], nodes: Sequence[NodeDef], model: str) -
 
 
 def _check_type(graph: tf.Graph, kind: str, one: dict[str, Any], tensor: str, model: str) -> None:
-    """Checks the datatype of a tensor when the graph is opened; Triton checks it when the graph runs."""
+    """Checks the datatype of a tensor when the graph is opened. (Triton checks it only when the graph runs.)"""
     try:
         found = graph.get_tensor_by_name(tensor)
     except (KeyError, ValueError) as error:
@@ -150,7 +150,7 @@ def read_signature(path: str, settings: Settings, model: str, log: Any) -> signa
 def open_saved_model(
     path: str, config: dict[str, Any], session_config: _v1.ConfigProto, about: tuple[str, Settings, Any]
 ) -> Graph:
-    """Opens a SavedModel with its variables and assets. `about` is the model's name, settings and log."""
+    """Opens a SavedModel with its variables and assets. `about` contains the model's name, settings and log."""
     model, settings, log = about
     message = files.read_saved_model(path)
     definition = signatures.tagged(message.meta_graphs, settings.tag)

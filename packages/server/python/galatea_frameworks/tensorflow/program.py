@@ -28,7 +28,8 @@ _GRAPHDEF = "tensorflow_graphdef"
 _SAVED_MODEL = "tensorflow_savedmodel"
 _FILES = {_GRAPHDEF: "model.graphdef", _SAVED_MODEL: "model.savedmodel"}
 _DEFAULT_BATCH_SIZE = "4"
-# The first run compiles the graph and leaves several copies of its constants behind. Later runs are alike.
+# Number of runs after which free memory is returned to the system. The first run compiles the graph and leaves several copies of the
+# constants in freed memory; later runs do not.
 _RUNS_TO_TRIM = 2
 
 
@@ -37,7 +38,7 @@ class TritonPythonModel(BatchedModel):
 
     @staticmethod
     def auto_complete_config(auto_complete_model_config: Any) -> Any:
-        """Completes the configuration of a SavedModel. A GraphDef does not declare enough for that."""
+        """Completes the configuration of a SavedModel. A GraphDef does not declare enough properties for a completion."""
         config = auto_complete_model_config.as_dict()
         model = config.get("name", "")
         if _platform(config, model) != _SAVED_MODEL:
@@ -62,8 +63,8 @@ class TritonPythonModel(BatchedModel):
         """Opens the graph and checks the configuration against it, with Triton's texts."""
         kind = args["model_instance_kind"]
         if kind != "GPU":
-            # Before TensorFlow starts a thread, because the rules apply to the calling thread and its later ones. CUDA opens files that are
-            # not known here, so models on GPUs are not confined.
+            # Called before TensorFlow starts a thread, because the rules apply only to the calling thread and to threads that are started
+            # later. Models on GPUs are not confined, because the files that CUDA opens are not known here.
             reading_only.enter(args["model_repository"])
         model = args["model_name"]
         config = json.loads(args["model_config"])

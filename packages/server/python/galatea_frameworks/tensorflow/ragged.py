@@ -1,7 +1,6 @@
-"""Ragged batches:
+"""Ragged batches: inputs of different lengths are concatenated in one dimension.
 
-inputs of different lengths are concatenated in one dimension. Additional tensors describe which elements belong to which request; outputs
-are split accordingly.
+Additional tensors describe which elements belong to which request. Outputs are split accordingly.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ if TYPE_CHECKING:
 _TYPES = {"TYPE_INT32": np.int32, "TYPE_FP32": np.float32}
 _ELEMENT_COUNT = "BATCH_ELEMENT_COUNT"
 _MAX_ELEMENT_COUNT = "BATCH_MAX_ELEMENT_COUNT_AS_SHAPE"
-# Maximum length of a tensor that represents a number by its length.
+# Maximum length of a tensor that represents a number by its own length.
 _ELEMENTS_MAX = 1 << 28
 
 
@@ -38,7 +37,7 @@ class RaggedBatches:
         self.made_names = [name for one in self._made for name in one.get("target_name", ())]
         batches = int(config.get("max_batch_size", 0)) > 0
         outputs = {one["name"]: one for one in config["output"]}
-        # By output name: the input that determines the output's shape, and the output's own dimensions.
+        # By output name: the input that determines the output's shape, and the output's configured dimensions.
         self._scattered = {
             one["target_name"][0]: (
                 one["source_input"][0],
@@ -57,8 +56,9 @@ class RaggedBatches:
         return found
 
     def scattered(self, name: str, value: Any, requests: Sequence[InferenceRequest]) -> Iterable[Tensor] | None:
-        """Returns the tensor of an output for each request, in the shape of that request's input; None when the output is not in
-        `batch_output`. Raises InvalidRequest.
+        """Returns the tensor of an output for each request, in the shape of that request's input.
+
+        Returns None if the output is not in `batch_output`. Raises InvalidRequest.
         """
         if name not in self._scattered:
             return None
@@ -85,7 +85,7 @@ class RaggedBatches:
 
 
 def input_shape(request: InferenceRequest, name: str) -> Sequence[int]:
-    """Returns the shape of an input of a request. Raises InvalidRequest when the input is missing."""
+    """Returns the shape of an input of a request. Raises InvalidRequest if the input is missing."""
     for tensor in request.inputs():
         if tensor.name() == name:
             return tensor.shape()
@@ -104,6 +104,6 @@ def _made(kind: str, shapes: Sequence[Sequence[int]], datatype: type) -> np.ndar
         if max(counts) > _ELEMENTS_MAX:
             raise InvalidRequest("an input of %d elements is too long for a batch's largest" % max(counts))
         return np.zeros(max(counts), datatype)
-    # BATCH_ITEM_SHAPE and its flattened form contain the dimensions of each row without the batch dimension.
+    # BATCH_ITEM_SHAPE and the flattened variant of it contain the dimensions of each row without the batch dimension.
     rows = np.array([shape[1:] for shape in shapes for _ in range(shape[0])], datatype)
     return rows if kind == "BATCH_ITEM_SHAPE" else rows.reshape(-1)

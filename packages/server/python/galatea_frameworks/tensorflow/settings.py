@@ -68,7 +68,7 @@ class Settings:
             use_per_session_threads=self.per_session_threads,
             allow_soft_placement=parameter_values.boolean(backend_config.get("allow-soft-placement", "true")),
         )
-        # Without this, TensorFlow keeps the graph for later extensions, with several copies of its constants.
+        # Without this setting, TensorFlow keeps the graph for later extensions, with several copies of its constants.
         found.experimental.optimize_for_static_graph = True
         found.experimental.disable_output_partition_graphs = True
         level = int(self._optimization.get("graph", {}).get("level", 0))
@@ -77,10 +77,10 @@ class Settings:
             found.graph_options.optimizer_options.global_jit_level = jit
         self._accelerate(found, log, gpu)
         if gpu is None:
-            # Without this, a TensorFlow with CUDA would allocate memory on every GPU.
+            # Without this setting, a TensorFlow with CUDA would allocate memory on every GPU.
             found.device_count["GPU"] = 0
             return found
-        # The session sees only this GPU, as /GPU:0. As in Triton, it allocates memory on demand, or the configured fraction.
+        # The session sees only this GPU, as /GPU:0. As in Triton, it allocates GPU memory on demand, or the configured fraction at once.
         found.gpu_options.visible_device_list = str(gpu)
         fraction = _fraction(backend_config.get("gpu-memory-fraction", "0"))
         found.gpu_options.allow_growth = fraction == 0
@@ -111,7 +111,7 @@ class Settings:
                 raise ModelError("unknown Execution Accelerator '%s' is requested" % name)
 
     def init_ops_path(self, model_directory: str, version_directory: str) -> str | None:
-        """Returns the path of the file that TF_INIT_OPS_FILE names, in the version's directory or in the model's; None when there is none."""
+        """Returns the path of the file that TF_INIT_OPS_FILE names, in the version's or the model's directory; None if no file is named."""
         if self.init_ops_file == "":
             return None
         own = os.path.join(version_directory, self.init_ops_file)

@@ -20,10 +20,9 @@ _OF_NO_MODEL = ("__saved_model_init_op", "__saved_model_train_op")
 
 
 class Port(NamedTuple):
-    """An input or output:
+    """An input or output: its tensor in the graph, its datatype with the configuration's name, and its dimensions.
 
-    its tensor in the graph, its datatype with the configuration's name, and its dimensions. As in Triton, these are empty for a scalar and
-    for an unknown shape.
+    As in Triton, the dimensions are empty for a scalar and for an unknown shape.
     """
 
     tensor: str
@@ -39,7 +38,7 @@ class Signature(NamedTuple):
 
 
 def tagged(graphs: Iterable[MetaGraphDef], tag: str) -> MetaGraphDef:
-    """Returns the graph that has only this tag. Raises ModelError with TensorFlow's text when there is none."""
+    """Returns the graph that has only this tag. Raises ModelError with TensorFlow's text if there is none."""
     wanted = tag or _DEFAULT_TAG
     for graph in graphs:
         if set(graph.meta_info_def.tags) == {wanted}:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def to_value(tensor: Tensor | None, name: str) -> np.ndarray:
-    """Returns an array over the request's bytes, which TensorFlow reads in place; for strings, an array of bytes objects."""
+    """Returns an array over the request's bytes, which TensorFlow reads without a copy; for strings, an array of bytes objects."""
     if tensor is None:
         raise InvalidRequest("input '%s' is missing: a graph is fed all of its inputs" % name)
     return tensor.as_numpy()

@@ -24,7 +24,7 @@ class ArchivedModel(NamedTuple):
 
 
 def find_models(root: str) -> dict[str, ArchivedModel]:
-    """Returns the models of an archive by name, sorted. Raises ModelError when there are none."""
+    """Returns the models of an archive, sorted by name. Raises ModelError if there are none."""
     found = {}
     for base in sorted(set(_bases(root))):
         name = _OWN_NAME if base == root else os.path.basename(base)

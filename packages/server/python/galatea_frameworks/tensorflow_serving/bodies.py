@@ -30,7 +30,7 @@ def parse_document(body: bytes, content_type: str) -> Any:
 
 
 def _of_json(body: bytes) -> Any:
-    """Parses JSON: a request of TensorFlow Serving, a row, a list of rows, or rows one after another."""
+    """Parses JSON: a request of TensorFlow Serving, a row, a list of rows, or several rows in sequence."""
     text = json_text.text_of(body)
     found = json_text.values(text)
     if len(found) > 1:
@@ -62,7 +62,7 @@ def _number_or_text(field: str) -> Any:
 
 
 def _fields(line: str) -> list[str]:
-    """Splits a line at commas. In quotes, a comma is text and a doubled quote is a quote."""
+    """Splits a line at commas. Inside quotes, a comma is text and a doubled quote stands for one quote."""
     if '"' not in line:
         return line.split(",")
     fields = []

@@ -1,6 +1,6 @@
 """Calls of TensorFlow Serving's REST API.
 
-A document is converted to tensors; these are run alone or together with other calls; the results are converted to a response.
+A call converts a document to tensors, runs them alone or together with other calls, and converts the results to a response.
 """
 
 from __future__ import annotations
@@ -45,12 +45,12 @@ class Call:
 
     @property
     def row_count(self) -> int | None:
-        """The number of rows of the tensors; None when they have different numbers of rows."""
+        """The number of rows of the tensors; None if the tensors have different numbers of rows."""
         counts = {len(one) if one.ndim > 0 else None for one in self.feeds}
         return counts.pop() if len(counts) == 1 else None
 
     def kind(self) -> Any:
-        """Returns a key. Calls with equal keys can run together."""
+        """Returns a key for batching: calls with equal keys can run together."""
         shapes = tuple(one.shape[1:] for one in self.feeds)
         return id(self.servable), self.signature_name or "serving_default", shapes
 
@@ -68,7 +68,7 @@ class Call:
 
 
 def run_together(calls: Sequence[Call], rows_max: int) -> list[bytes | ServingError]:
-    """Returns the response to each call. Calls with equal `kind` run together, with up to `rows_max` rows at a time."""
+    """Returns the response to each call. Calls with an equal `kind` run together, with up to `rows_max` rows at a time."""
     results = [None] * len(calls)
     waiting = {}
     for index, call in enumerate(calls):
@@ -97,7 +97,8 @@ def _run_group(calls: Sequence[Call], group: Sequence[int], results: list[bytes 
         try:
             parts = _run_joined(members)
         except ServingError:
-            # Invalid values of one call may have failed the whole run. Each call is then run alone, so that only the invalid one fails.
+            # Invalid values of one call may have failed the whole run. Therefore each call is run again alone, and only the invalid one
+            # fails.
             parts = None
     else:
         parts = None

@@ -25,7 +25,7 @@ _STATUSES = {
 
 
 class ServingError(Exception):
-    """An error of a request. Its text is the member `error` of the JSON response."""
+    """An error of a request. Its text becomes the member `error` of the JSON response."""
 
     def __init__(self, message: str, code: Code = INVALID_ARGUMENT, status: int | None = None) -> None:
         super().__init__(message)

@@ -28,7 +28,7 @@ _KINDS = {"bytes_list": "bytes", "float_list": "float", "int64_list": "int64"}
 
 
 def serialized(document: dict[str, Any]) -> np.ndarray:
-    """Returns the serialized examples of a request. Features of the request's `context` are added to each. Raises ServingError."""
+    """Returns the serialized examples of a request. Features of the request's `context` are added to each example. Raises ServingError."""
     shared = b""
     if _CONTEXT in document:
         shared = _example(document[_CONTEXT]).SerializeToString()
@@ -44,7 +44,7 @@ def serialized(document: dict[str, Any]) -> np.ndarray:
         raise ServingError("JSON Value: %s '%s' value is an empty array" % (shown(document), _EXAMPLES))
     found = np.empty(len(listed), dtype=np.object_)
     for place, one in enumerate(listed):
-        # Concatenated protobuf messages are parsed as one merged message.
+        # The bytes can be concatenated, because concatenated protobuf messages are parsed as one merged message.
         found[place] = shared + _example(one).SerializeToString()
     return found
 
@@ -96,7 +96,7 @@ def check_classify(signature: Signature) -> None:
 
 
 def check_regress(signature: Signature) -> None:
-    """Raises ServingError for a signature that does not support regression: one number for each example."""
+    """Raises ServingError for a signature that does not support regression, which returns one number for each example."""
     _check_input(signature, "regression")
     if len(signature.outputs) != 1:
         raise ServingError("Expected one output Tensor.")

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 _INDENT = "    "
-# String outputs with this suffix are printed in base64.
+# String outputs whose name has this suffix are printed in base64.
 _BYTES_SUFFIX = "_bytes"
 
 
@@ -126,7 +126,7 @@ def _texts(name: str, value: np.ndarray) -> list[str]:
 
 
 def _floats(values: np.ndarray) -> list[str]:
-    """Prints a number with six digits if they represent it exactly; otherwise with as many digits as its type may need."""
+    """Prints each number with six digits if they represent it exactly; otherwise with the maximum number of digits of its type."""
     numbers = values.tolist()
     texts = ["%g" % one for one in numbers]
     back = np.array(list(map(float, texts)), dtype=np.float64)

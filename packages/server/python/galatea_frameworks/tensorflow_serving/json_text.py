@@ -49,7 +49,7 @@ def first_value(text: str) -> Any:
 
 
 def values(text: str) -> list[Any]:
-    """Returns the JSON values of a text in which they are separated by white space. Raises ServingError."""
+    """Returns all JSON values of a text in which values are separated by white space. Raises ServingError."""
     found = []
     decode = _decoder_for(text)
     at = _space_end(text, 0)
@@ -73,13 +73,13 @@ def _checked_float(text: str) -> float:
 
 def _checked_integer(text: str) -> int:
     number = int(text)
-    # Raises OverflowError when the number is too large for a double.
+    # Raises OverflowError if the number is too large for a double.
     float(number)
     return number
 
 
 _decode = json.JSONDecoder().raw_decode
-# Takes three times as long; used only when a number may be too large.
+# This decoder takes three times as long. It is used only if a number may be too large.
 _decode_checked = json.JSONDecoder(parse_float=_checked_float, parse_int=_checked_integer).raw_decode
 _MAYBE_TOO_LARGE = re.compile(r"[0-9.][eE]\+?0*[1-9][0-9]{2}|[0-9]{300}")
 
@@ -148,7 +148,7 @@ class _LimitedText:
         self._length = 0
 
     def add(self, text: str) -> bool:
-        """Adds a part of the text. Returns False when the limit is reached."""
+        """Appends to the text. Returns False if the limit is reached."""
         if self._length >= _SHOWN_MAX:
             return False
         self.texts.append(text)

@@ -1,4 +1,4 @@
-"""The model class for archives of a TensorFlow Serving container. The modules that it imports were imported before the fork."""
+"""The model class for archives of a TensorFlow Serving container. The zygote has imported its modules before the fork."""
 
 from galatea_frameworks.tensorflow_serving.program import ServingProgram
 from galatea_frameworks.toolkit.program import remove_module

@@ -1,4 +1,4 @@
-"""All models and versions of an archive, loaded, and their lookup by name."""
+"""All loaded models and versions of an archive, and their lookup by name."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class Models:
         """Loads all models.
 
         `default` is the model for requests without a name; "" selects the first one. `served_name` is an additional name of that model,
-        when the container serves several archives. Raises ModelError.
+        which is used if the container serves several archives. Raises ModelError.
         """
         found = archive.find_models(root)
         if default and default not in found:
@@ -35,7 +35,7 @@ class Models:
             self.default = served_name
 
     def find(self, name: str, version: int | None) -> Servable:
-        """Returns the requested version; the latest one when `version` is None. Raises ServingError with TensorFlow Serving's text."""
+        """Returns the requested version, or the latest one if `version` is None. Raises ServingError with TensorFlow Serving's text."""
         versions = self._found.get(name, {})
         if version is None:
             if not versions:

@@ -22,14 +22,14 @@ _SIGNATURE = "signature_name"
 
 
 def checked_object(document: Any) -> dict[str, Any]:
-    """Returns the document of a request. Raises ServingError when it is not a JSON object."""
+    """Returns the document of a request. Raises ServingError if it is not a JSON object."""
     if not isinstance(document, dict):
         raise ServingError("JSON Value: %s Is not object" % shown(document))
     return document
 
 
 def signature_name(document: dict[str, Any]) -> str:
-    """Returns the requested signature's name; "" when none is given."""
+    """Returns the requested signature's name; "" if the request contains none."""
     name = document.get(_SIGNATURE, "")
     if not isinstance(name, str):
         raise ServingError(
@@ -39,7 +39,7 @@ def signature_name(document: dict[str, Any]) -> str:
 
 
 def feeds(document: dict[str, Any], signature: Signature) -> tuple[dict[str, np.ndarray], bool]:
-    """Returns a tensor for each input, and whether the request (and therefore its response) is in row format. Raises ServingError."""
+    """Returns a tensor for each input, and whether the request is in row format. The response then is too. Raises ServingError."""
     if _INSTANCES in document and _INPUTS in document:
         raise ServingError(
             "JSON Value: %s Not formatted correctly expecting only one of '%s' or '%s' keys to exist "
@@ -85,7 +85,7 @@ def _of_rows(rows: list[Any], signature: Signature) -> dict[str, np.ndarray]:
     try:
         return _named_rows(rows, signature) if named else _plain_rows(rows, signature)
     except ServingError:
-        # TensorFlow Serving reports the first invalid row; converting all rows at once cannot tell which one it is.
+        # TensorFlow Serving's error names the first invalid row, which the conversion of all rows at once does not determine.
         _explain(rows, signature, named)
         raise
 

@@ -21,14 +21,14 @@ if TYPE_CHECKING:
 
     from .serving_response import ServingResponse
 
-# Tensor names, the same as in `container-runtimes/scripts/script-codec.ts`.
+# Tensor names. They must be the same as in `container-runtimes/scripts/script-codec.ts`.
 _OUTPUT = "answer"
 _CONTENT_TYPE = "content_type"
 _ACCEPT = "accept"
 _ATTRIBUTES = "custom_attributes"
 _STATUS = "status"
 
-# See the constant of this name in `tensorflow/program.py`.
+# Number of runs after which free memory is returned to the system, as in `tensorflow/program.py`.
 _RUNS_TO_TRIM = 2
 
 
@@ -45,7 +45,8 @@ class ServingProgram:
         script = os.path.join(root, "code", "inference.py")
         has_script = os.path.isfile(script)
         if not has_script:
-            # Before TensorFlow starts a thread, because the rules apply to the calling thread and its later ones.
+            # Called before TensorFlow starts a thread, because the rules apply only to the calling thread and to threads that are started
+            # later.
             reading_only.enter(root)
         threads = int(parameters["intra_threads"]), int(parameters["inter_threads"])
         served_name = args["model_name"] if parameters["is_multi_model"] == "true" else None
@@ -59,7 +60,7 @@ class ServingProgram:
         heap.trim()
 
     def execute(self, requests: list[InferenceRequest]) -> list[InferenceResponse]:
-        """Executes requests. If batching is enabled, compatible ones run together."""
+        """Executes requests. If batching is enabled, requests with compatible calls run together."""
         pending = [self._parse(request) for request in requests]
         if self._rows_max > 0:
             waiting = [one for one in pending if one.call is not None]
@@ -86,7 +87,7 @@ class ServingProgram:
 
 def _listen(models: Models) -> str:
     """Starts the REST API for the archive's script and returns its address."""
-    # Without this, requests to local addresses would use the proxy that the container's variables name.
+    # Without these variables, requests to local addresses would use the proxy that the container's variables name.
     for name in ("no_proxy", "NO_PROXY"):
         os.environ[name] = ",".join(filter(None, (os.environ.get(name), "localhost", "127.0.0.1")))
     try:

@@ -1,7 +1,7 @@
 """TensorFlow Serving's REST API on a local port, for the archive's own script.
 
-Other tenants cannot connect to it (see `own_listener`). When the kernel cannot restrict TCP, only processes of this process's user are
-served; tenants have different users, if the machine supports that.
+Other tenants cannot connect to the port (see `own_listener`). If the kernel cannot restrict TCP, only requests from processes of this
+process's user are served. Tenants have different users if the machine supports that.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ if TYPE_CHECKING:
 
 _PREDICT = re.compile(r"/v1/models/([^/:]+)(?:/versions/(\d{1,18}))?:(classify|regress|predict)", re.IGNORECASE)
 _STATUS = re.compile(r"/v1/models/([^/:]+)(?:/versions/(\d{1,18}))?(/metadata)?", re.IGNORECASE)
-# Maximum number of concurrent connections; further ones wait.
+# Maximum number of concurrent connections; further connections wait.
 _CONNECTIONS_MAX = 32
 _BODY_BYTES_MAX = 1 << 30
 _SECONDS_WITHOUT_PROGRESS = 60
 
 
 class RestListener(ThreadingHTTPServer):
-    """An HTTP server that runs until the process ends. Raises OSError when no port can be opened."""
+    """An HTTP server that runs until the process ends. Raises OSError if no port can be opened."""
 
     daemon_threads = True
     block_on_close = False
@@ -47,7 +47,7 @@ class RestListener(ThreadingHTTPServer):
         super().__init__(("127.0.0.1", 0), _Handler, bind_and_activate=False)
         given = tenant.own_listener()
         self.socket.close()
-        # A tenant is not allowed to open ports; it has a listener that was opened before its confinement.
+        # A tenant is not allowed to open ports. Its process has a listener that was opened before the confinement.
         self.socket = socket.create_server(self.server_address) if given is None else given
         self.server_address = self.socket.getsockname()
         self.server_name, self.server_port = self.server_address
@@ -57,7 +57,7 @@ class RestListener(ThreadingHTTPServer):
 
     @property
     def base(self) -> str:
-        """The URL at which the API's paths begin."""
+        """The URL to which the API's paths are appended."""
         return "http://localhost:%d" % self.server_port
 
     def verify_request(self, request: Any, client_address: Any) -> bool:

@@ -32,9 +32,9 @@ _Fields = namedtuple(
 
 
 class Context(_Fields):
-    """The request's properties, which a script's function receives. `grpc_port` and `channel` are None, because there is no gRPC."""
+    """The request's properties, which are passed to a script's function. `grpc_port` and `channel` are None, because there is no gRPC."""
 
-    # Time limit of a request to `rest_uri` in seconds, which newer containers add as a further field.
+    # Time limit of a request to `rest_uri` in seconds. Newer containers have this additional field.
     timeout = 60
 
 
@@ -42,7 +42,7 @@ class Script:
     """The script of one archive. The constructor raises the exceptions of its import."""
 
     def __init__(self, path: str, packages: str) -> None:
-        """Imports the script. `packages` is the directory of its requirements; "" for none."""
+        """Imports the script. `packages` is the directory of the script's requirements; "" for none."""
         code = os.path.dirname(path)
         own = [code, os.path.join(code, "lib"), packages]
         sys.path[:0] = [one for one in own if one and os.path.isdir(one)]
@@ -54,7 +54,7 @@ class Script:
             if self._handler is None and (self._input_handler is None or self._output_handler is None):
                 raise NotImplementedError("Handlers are not implemented correctly in user script.")
         except BaseException:
-            # The load fails with this error. The full traceback is printed to the container's log.
+            # The load fails with this error. The full traceback is only printed to the container's log.
             traceback.print_exc()
             raise
 
@@ -73,10 +73,10 @@ class Script:
             return _failed(error)
 
     def request_of(self, body: bytes, context: Context) -> tuple[bytes | None, ServingResponse | None]:
-        """Returns the model request that the script creates from a body; when the script fails, its error response."""
+        """Returns the model request that the script creates from a body, or an error response if the script fails."""
         try:
             made = self._input_handler(io.BytesIO(body), context)
-            # Encoded in the same way as the `requests` package sends it.
+            # Encodes the data in the same way as the `requests` package sends it.
             sent = requests.Request("POST", context.rest_uri, data=made).prepare().body
             if hasattr(sent, "read"):
                 sent = sent.read()
@@ -126,7 +126,7 @@ def _response_of(result: Any) -> ServingResponse:
 
 
 def _failed(error: BaseException) -> ServingResponse:
-    """Returns the container's error response. The full traceback is printed to the container's log."""
+    """Returns the container's error response. The full traceback is printed only to the container's log."""
     traceback.print_exception(type(error), error, error.__traceback__)
     try:
         text = str(error)

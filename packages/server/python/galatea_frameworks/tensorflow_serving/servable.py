@@ -58,7 +58,8 @@ class Servable:
     def __init__(self, name: str, version: int, path: str, threads: tuple[int, int]) -> None:
         """Loads the version.
 
-        `threads` are the threads for each operation, and the concurrent operations; 0 selects TensorFlow's default. Raises ModelError.
+        `threads` contains the number of threads for each operation, and the number of concurrent operations; 0 selects TensorFlow's
+        default. Raises ModelError.
         """
         self.name = name
         self.version = version
@@ -86,7 +87,7 @@ class Servable:
         config = _v1.ConfigProto(
             intra_op_parallelism_threads=intra, inter_op_parallelism_threads=inter, allow_soft_placement=True
         )
-        # Saves memory; see `tensorflow/settings.py`.
+        # Without this setting, TensorFlow keeps several copies of the graph's constants.
         config.experimental.optimize_for_static_graph = True
         config.experimental.disable_output_partition_graphs = True
         graph = tf.Graph()
@@ -124,7 +125,7 @@ class Servable:
                 )
                 if len(self._callables) >= _CALLABLES_MAX:
                     del self._callables[next(iter(self._callables))]
-                # Private, but faster; see `tensorflow/graphs.py`.
+                # This private method saves 80 us compared with the public one (see `tensorflow/graphs.py`).
                 found = self._callables[name] = self._session._make_callable_from_options(options)
             return found
 
@@ -137,7 +138,7 @@ class Servable:
 
 
 def _array(value: Any) -> np.ndarray:
-    """Converts a scalar result, which TensorFlow returns without an array, to an array."""
+    """Converts a result to an array. TensorFlow returns a scalar result without an array."""
     if isinstance(value, bytes):
         array = np.empty((), dtype=np.object_)
         array[()] = value

@@ -85,7 +85,7 @@ class ScriptedRequest(ServingRequest):
     """A request to an archive with a script, which runs before and after the model."""
 
     def __init__(self, request: RequestBody, models: Models, script: Script, base: str) -> None:
-        """Runs the script's part before the model. `base` is the URL of the REST API."""
+        """Runs the part of the script that precedes the model. `base` is the URL of the REST API."""
         self._script = script
         self._base = base
         super().__init__(request, models)
@@ -93,7 +93,7 @@ class ScriptedRequest(ServingRequest):
     def _begin(self, target: Target) -> None:
         body, content_type, accept, attributes = self._request
         models = self._models
-        # In a container with one archive, the request names the model; with several archives, the archive is the model.
+        # In a container with one archive, the request names the model. In a container with several archives, the archive is the model.
         name = models.default if models.is_one_of_many else target.model
         version = None if target.version is None else str(target.version)
         uri = target.uri(self._base, target.model or models.default)

@@ -1,4 +1,4 @@
-"""Parses model, version and method of a request from its header X-Amzn-SageMaker-Custom-Attributes."""
+"""Parses the model, version and method of a request from the header X-Amzn-SageMaker-Custom-Attributes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ METHODS = ("predict", "classify", "regress")
 
 
 class Target(NamedTuple):
-    """The fields of the header; None for missing ones."""
+    """The fields of the header; a missing field is None."""
 
     model: str | None
     version: int | None

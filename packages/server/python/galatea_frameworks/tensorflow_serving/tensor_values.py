@@ -23,7 +23,7 @@ _INTEGERS = {
     types_pb2.DT_UINT8: np.uint8, types_pb2.DT_UINT32: np.uint32, types_pb2.DT_UINT64: np.uint64,
 }  # fmt: skip
 _BASE64 = "b64"
-# Maximum number of dimensions in numpy; inputs of models have fewer.
+# Maximum number of dimensions in numpy. Inputs of models have fewer.
 _DIMENSIONS_MAX = 32
 
 
@@ -41,7 +41,7 @@ def is_base64(value: Any) -> bool:
 
 
 def decoded(value: dict[str, str]) -> bytes:
-    """Returns the bytes of such an object."""
+    """Returns the bytes of a base64 object (`{"b64": ...}`)."""
     text = value[_BASE64]
     try:
         # Padding is optional, and the alphabet for URLs is accepted too.
@@ -67,7 +67,7 @@ def to_tensor(value: Any, datatype: int) -> np.ndarray:
 
 
 def _leaves(value: Any) -> tuple[list[Any] | None, list[int]]:
-    """Returns all elements and the shape; None when lists of one level differ in length or depth."""
+    """Returns all elements and the shape; None if lists of one level differ in length or depth."""
     shape = []
     flat = [value]
     while flat and isinstance(flat[0], list):
@@ -82,7 +82,7 @@ def _leaves(value: Any) -> tuple[list[Any] | None, list[int]]:
 
 
 def _array(leaves: list[Any], datatype: int) -> np.ndarray | None:
-    """Returns the elements as a one-dimensional array; None when an element has another type."""
+    """Returns the elements as a one-dimensional array; None if an element has another type."""
     types = set(map(type, leaves))
     try:
         if datatype in _FLOATS:

@@ -1,6 +1,6 @@
-"""Imported by the zygote before workers are forked:
+"""Imported by the zygote before workers are forked.
 
-modules that every archive needs. No graph is created here (see `tensorflow/warm_up.py`).
+Imports modules that every archive needs. No graph is created here, because TensorFlow would start a thread (see `tensorflow/warm_up.py`).
 """
 
 import base64  # noqa: F401

@@ -45,8 +45,10 @@ def complete(config: dict[str, Any], plan: Plan, model: str, log: Any) -> None:
 
 
 def _hints(config: dict[str, Any], plan: Plan, model: str) -> tuple[bool, bool]:
-    """Returns whether the configured tensors have one dimension less than the engine's, which means that the model batches; and whether any
-    tensor has dimensions.
+    """Returns two booleans about the configured tensors.
+
+    The first is True if each has one dimension less than the engine's tensor, which means that the model batches. The second is True if any
+    has dimensions.
     """
     hints = False
     shaped = False
@@ -86,7 +88,7 @@ def _profiles(config: dict[str, Any], plan: Plan, model: str) -> set[int]:
 
 
 def _largest_batch(plan: Plan, profile: int) -> int:
-    """Returns the largest first dimension that a profile allows, which is the batch size if the model batches; 0 for a scalar."""
+    """Returns the largest first dimension that a profile allows; 0 for a scalar. If the model batches, this is the maximum batch size."""
     largest = _INT_MAX
     for port in plan.inputs:
         most = plan.limits(port.name, profile)[2]

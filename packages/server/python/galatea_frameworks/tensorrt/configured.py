@@ -1,4 +1,4 @@
-"""Compares configured tensors with those of an engine. Every difference raises ModelError with Triton's text."""
+"""Compares configured tensors with those of an engine. Every function raises ModelError with Triton's text for a difference."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def model_dims(tensor: dict[str, Any]) -> list[int]:
-    """Returns the dimensions of a configured tensor as the model has them (`reshape`), without the batch dimension."""
+    """Returns the dimensions that a configured tensor has in the model (after `reshape`), without the batch dimension."""
     reshape = tensor.get("reshape")
     return [int(dim) for dim in (tensor.get("dims", ()) if reshape is None else reshape.get("shape", ()))]
 

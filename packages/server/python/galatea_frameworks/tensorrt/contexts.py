@@ -47,7 +47,7 @@ class _Allocator(trt.IOutputAllocator):
         self.error: CudaError | None = None
 
     def reallocate_output(self, tensor_name: str, memory: int, size: int, alignment: int) -> int:
-        """Returns the address of the memory; 0, which fails the run, when there is none."""
+        """Returns the address of the memory. Returns 0 if there is not enough memory, which fails the run."""
         try:
             return self.buffer.reach(size)
         except CudaError as error:
@@ -55,7 +55,7 @@ class _Allocator(trt.IOutputAllocator):
             return 0
 
     def reallocate_output_async(self, tensor_name: str, memory: int, size: int, alignment: int, stream: int) -> int:
-        """Allocates without the stream, because earlier work has completed."""
+        """Allocates memory and ignores the stream, because earlier work has completed."""
         return self.reallocate_output(tensor_name, memory, size, alignment)
 
     def notify_shape(self, tensor_name: str, shape: Sequence[int]) -> None:
@@ -115,7 +115,7 @@ class Contexts:
         return self._plan.engine.create_execution_context(getattr(trt.ExecutionContextAllocationStrategy, given))
 
     def _reserve(self, config: dict[str, Any]) -> None:
-        """Allocates memory for the largest batch, so that a load fails when the GPU has too little memory."""
+        """Allocates memory for the largest batch, so that the load fails if the GPU has too little memory."""
         batch = int(config.get("max_batch_size", 0))
         for number, context in self._contexts.items():
             for tensor in config["input"]:
@@ -152,9 +152,9 @@ class Contexts:
         return tuple([min(whole[0], batch), *whole[1:]] if batch > 0 else whole)
 
     def run(self, arrays: Mapping[str, np.ndarray], total: int, wanted: frozenset[str]) -> dict[str, np.ndarray]:
-        """Runs inputs in main memory and returns the requested outputs.
+        """Runs the model with inputs in main memory and returns the requested outputs.
 
-        `total` is the number of rows, if the model batches. Raises InvalidRequest.
+        `total` is the number of rows if the model batches. Raises InvalidRequest.
         """
         number = self._choose(arrays, total)
         context = self._contexts[number]
@@ -185,7 +185,7 @@ class Contexts:
                     failed, allocator.error = allocator.error, None
                     raise failed
             raise InvalidRequest("unable to enqueue for inference %s" % self._instance, _INTERNAL)
-        # The size of outputs that depend on values is known after the run.
+        # The size of outputs that depend on values is known only after the run.
         if self._allocators:
             self._device.finish()
         taken = {port.name: self._take(context, port) for port in self._plan.outputs if port.name in wanted}
@@ -198,7 +198,7 @@ class Contexts:
         asked = {name: array if self._plan.ports[name].is_shape else array.shape for name, array in arrays.items()}
         found = profiles.nearest(asked, sorted(self._limits.items()))
         if found is None:
-            # Triton logs this and runs the batch with the first profile, whose error is then the response.
+            # Like Triton, logs this and runs the batch with the first profile. The error of that run is the response.
             listed = "".join(" %s[%d]" % (self._names[number], number) for number in sorted(self._contexts))
             pb_utils.Logger.log_error(
                 "failed to find any Optimization Profile among [%s] to support the requested dimensions (or shape values), proceeding with "

@@ -73,7 +73,7 @@ def _packaged() -> list[str]:
 
 
 class Device:
-    """A GPU with a stream that executes all work in order. May be used only by the thread that has created it."""
+    """A GPU with a stream that executes all work in order. Only the thread that created the object may use it."""
 
     def __init__(self, library: Any, number: int) -> None:
         self._library = library
@@ -101,7 +101,7 @@ class Device:
         return address
 
     def free(self, address: int) -> None:
-        """Frees memory."""
+        """Frees GPU memory."""
         self._call(self._library.cudaFree, address)
 
     def put(self, address: int, host: int, size: int) -> None:
@@ -137,7 +137,7 @@ class Buffer:
         self.size = -1
 
     def reach(self, size: int) -> int:
-        """Returns the address of at least `size` bytes. Growing discards the content. Raises OutOfDeviceMemory."""
+        """Returns the address of at least `size` bytes. If the memory grows, its content is lost. Raises OutOfDeviceMemory."""
         if size > self.size:
             self.free()
             self.address = self._device.allocate(size)

@@ -30,10 +30,10 @@ class Port(NamedTuple):
 
     name: str
     datatype: str
-    # Includes the batch dimension; -1 is variable.
+    # Dimensions, including the batch dimension; -1 for a variable one.
     shape: tuple[int, ...]
     is_input: bool
-    # True for a shape tensor: its values determine shapes of other tensors. They are in main memory, not in GPU memory.
+    # True for a shape tensor, whose values determine shapes of other tensors. The values are in main memory, not in GPU memory.
     is_shape: bool
     is_linear: bool
 
@@ -65,7 +65,7 @@ class Log(trt.ILogger):
 
 
 class Unreadable(ModelError):
-    """TensorRT cannot create an engine from the file. TensorRT's messages in the log have the reason."""
+    """TensorRT cannot create an engine from the file. TensorRT's messages in the log contain the reason."""
 
 
 class Plan:
@@ -87,7 +87,7 @@ class Plan:
                 "unable to load model '%s': its plan has an implicit batch dimension; build it anew with an explicit one"
                 % model
             )
-        # Kept because an engine needs the runtime that has created it.
+        # Kept because an engine needs the runtime that created it.
         self._runtime = runtime
         self.engine = engine
         names = [engine.get_tensor_name(index) for index in range(engine.num_io_tensors)]
@@ -104,7 +104,7 @@ class Plan:
         return [port for port in self.ports.values() if not port.is_input]
 
     def limits(self, name: str, profile: int) -> tuple[tuple[int, ...], ...]:
-        """Returns the minimum, optimum and maximum of a profile for an input: shapes, or values of a shape tensor."""
+        """Returns the minimum, optimum and maximum that a profile has for an input: shapes, or values of a shape tensor."""
         if not self.ports[name].is_shape:
             return tuple(tuple(one) for one in self.engine.get_tensor_profile_shape(name, profile))
         return tuple(tuple(one) for one in self.engine.get_tensor_profile_values(profile, name))

@@ -35,7 +35,7 @@ def profile_names(config: Mapping[str, Any], instance: str) -> list[str]:
 
 
 def problem(sizes: Sequence[int], smallest: Sequence[int], largest: Sequence[int]) -> str | None:
-    """Returns why a profile does not allow a shape, with Triton's text; None when it does."""
+    """Returns why a profile does not allow a shape, with Triton's text; None if the profile allows it."""
     if len(sizes) != len(largest):
         return "model expected %d dimensions but received %d dimensions" % (len(largest), len(sizes))
     for place, (size, least, most) in enumerate(zip(sizes, smallest, largest)):
@@ -50,9 +50,9 @@ def problem(sizes: Sequence[int], smallest: Sequence[int], largest: Sequence[int
 
 
 def distance(asked: Mapping[str, Sequence[int]], limits: Limits) -> int | None:
-    """Returns the distance of a batch from a profile's optimum:
+    """Returns the distance of a batch from a profile's optimum: the sum of all differences between dimensions.
 
-    the sum of all differences between dimensions. None when the profile does not allow the batch.
+    Returns None if the profile does not allow the batch.
     """
     total = 0
     for name, sizes in asked.items():
@@ -64,8 +64,9 @@ def distance(asked: Mapping[str, Sequence[int]], limits: Limits) -> int | None:
 
 
 def nearest(asked: Mapping[str, Sequence[int]], profiles: Iterable[tuple[int, Limits]]) -> int | None:
-    """Returns the number of the profile with the smallest distance, the first one if several have it; None when no profile allows the
-    batch.
+    """Returns the number of the profile with the smallest distance, the first one if several have the same distance.
+
+    Returns None if no profile allows the batch.
     """
     found = None
     shortest = None

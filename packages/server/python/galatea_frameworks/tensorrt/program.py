@@ -72,7 +72,7 @@ class TritonPythonModel(BatchedModel):
             raise ModelError("unable to load model '%s': %s" % (model, error)) from None
 
     def execute(self, requests: list[InferenceRequest]) -> list[InferenceResponse]:
-        """Runs requests with equal values of shape tensors together, because a run has one value for each shape tensor."""
+        """Runs requests together if their shape tensors have equal values, because a run has one value for each shape tensor."""
         if not any(port.is_shape for port in self._plan.inputs):
             return super().execute(requests)
         groups: dict[Any, list[int]] = {}
@@ -110,7 +110,7 @@ class TritonPythonModel(BatchedModel):
         for name, value in self._contexts.run(arrays, total, wanted).items():
             port = self._plan.ports[name]
             if port.is_shape and rows is not None:
-                # The first value is the number of rows, which the caller knows; the other values are the same for each row.
+                # The first value is the number of rows, which the caller sets. The other values are the same for each row.
                 value = np.tile(value[1:], (total, 1))
             yield [_tensor(name, one, port.datatype) for one in split_rows(name, value, rows)]
 

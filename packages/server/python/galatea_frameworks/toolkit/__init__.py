@@ -1,4 +1,4 @@
-"""Implements SageMaker's inference toolkit:
+"""Implements SageMaker's inference toolkit.
 
-finds the functions of a user's script, calls them for each request, and sends their results.
+Finds the functions of a user's script, calls them for each request, and sends the results.
 """

@@ -1,4 +1,5 @@
-"""The context object that a script's functions may take as last argument: properties of the request, settings for the response."""
+"""The context object that a script's functions may have as their last argument. It contains properties of the request and settings for the
+response."""
 
 from __future__ import annotations
 
@@ -19,7 +20,7 @@ class RequestProcessor:
         self._response_headers = {}
 
     def get_request_property(self, key: str) -> str | None:
-        """Returns a header of the request. `key` has the toolkit's spelling."""
+        """Returns a header of the request. `key` must have the toolkit's spelling."""
         return self._headers.get(key)
 
     def get_request_properties(self) -> dict[str, str]:
@@ -75,7 +76,7 @@ class Context:
         return self._system_properties
 
     def begin(self, *headers: dict[str, str]) -> None:
-        """Starts a new request; several when several header dictionaries are given."""
+        """Starts a new request, or several if several header dictionaries are given."""
         self.request_processor = [RequestProcessor(each) for each in headers]
 
     def get_request_id(self, idx: int = 0) -> str:

@@ -23,7 +23,7 @@ def _csv_to_numpy(text: str, dtype: Any = None) -> np.ndarray:
 
 
 def _npy_to_numpy(data: bytes) -> np.ndarray:
-    """Loads an array. Pickled Python objects are rejected: they would let a client run code in the model."""
+    """Loads an array. Pickled Python objects are rejected, because they would let a client run code in the model's process."""
     return np.load(io.BytesIO(data), allow_pickle=False)
 
 

@@ -17,7 +17,7 @@ See documentation for %s at https://sagemaker.readthedocs.io/en/stable/
 
 
 class DefaultInferenceHandler:
-    """Decodes and encodes the default content types. Has no default for loading and calling a model."""
+    """Decodes and encodes the default content types. There is no default for loading and calling a model."""
 
     def default_model_fn(self, model_dir: str, context: Any = None) -> Any:
         """Raises an error, because a script must define how its model is loaded."""

@@ -1,4 +1,4 @@
-"""Runs a handler service: a module named by SAGEMAKER_HANDLER that receives requests as from multi-model-server."""
+"""Runs a handler service: a module named by SAGEMAKER_HANDLER, which receives requests in the form of multi-model-server."""
 
 from __future__ import annotations
 
@@ -28,18 +28,18 @@ _REFUSED = 503
 
 
 def service_name(value: str | None) -> str | None:
-    """Returns the handler service that the variable names; None when it is one of SageMaker's containers."""
+    """Returns the handler service that the variable names; None if it is that of one of SageMaker's containers."""
     return None if not value or value in _OF_CONTAINERS else value
 
 
 class HandlerService:
     """A handler service.
 
-    The constructor raises exceptions of the module's import and initialization, and ValueError when there is no entry point.
+    The constructor raises exceptions of the module's import and initialization, and ValueError if there is no entry point.
     """
 
     def __init__(self, name: str, context: Context) -> None:
-        """Imports the service. `name` is `module`, `module:function` or the path of a file, of which only the last part is used."""
+        """Imports the service. `name` is `module`, `module:function`, or the path of a file, whose directory is ignored."""
         module_name, _, function = name.partition(":")
         if module_name.endswith(".py"):
             module_name = module_name[:-3]

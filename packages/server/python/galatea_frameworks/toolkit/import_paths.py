@@ -7,7 +7,7 @@ import sys
 
 from . import shared_libraries
 
-# Directory of replacements for SageMaker's packages, which are used where the real ones are not installed.
+# Directory of replacements for SageMaker's packages. They are used only if the real packages are not installed.
 _OFFERED = os.path.join(os.path.dirname(os.path.abspath(__file__)), "offered")
 
 
@@ -16,15 +16,15 @@ _MODEL_PATH = "/opt/ml/model"
 
 
 def enter(model_dir: str, parameters: dict[str, str]) -> None:
-    """Sets the import path:
+    """Sets the import path.
 
-    the directory of SAGEMAKER_SUBMIT_DIRECTORY, then the archive's `code` directory, then the archive itself. `parameters` has `code_dir`,
-    the unpacked submit directory, and `packages_dir`, the directory of the script's requirements.
+    The path contains the directory of SAGEMAKER_SUBMIT_DIRECTORY, then the archive's `code` directory, then the archive itself.
+    `parameters` has `code_dir`, the unpacked submit directory, and `packages_dir`, the directory of the script's requirements.
     """
     own = [parameters.get("code_dir"), os.path.join(model_dir, "code"), parameters.get("packages_dir")]
     sys.path[:0] = [path for path in own if path is not None and os.path.isdir(path)]
     sys.path += [model_dir, _OFFERED]
-    # The environment variable that the toolkit itself sets.
+    # SageMaker's toolkit sets this environment variable, too.
     os.environ["SM_MODEL_DIR"] = model_dir
     shared_libraries.provide(model_dir)
 

@@ -1,4 +1,4 @@
-"""Concatenates the data of several requests for a predict_fn that processes rows independently, and splits its results."""
+"""Concatenates the data of several requests for a predict_fn that processes rows independently, and splits the results."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def joined(batch: list[Any]) -> Any | None:
 
 
 def split(result: Any, rows: list[int]) -> list[Any] | None:
-    """Splits a prediction into the rows of each request; returns None when it does not have one result for each row."""
+    """Splits a prediction into the rows of each request; returns None if it does not have one result for each row."""
     if _library_of(result) is None and not isinstance(result, list):
         return None
     if getattr(result, "ndim", 1) == 0 or len(result) != sum(rows):

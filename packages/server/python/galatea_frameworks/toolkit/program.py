@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from .defaults import DefaultInferenceHandler
 
-# Tensor names, the same as in `container-runtimes/scripts/script-codec.ts`.
+# Tensor names. They must be the same as in `container-runtimes/scripts/script-codec.ts`.
 _OUTPUT = "answer"
 _CONTENT_TYPE = "content_type"
 _ACCEPT = "accept"
@@ -61,7 +61,7 @@ class ScriptProgram:
             self._load(model_dir)
         except BaseException as error:
             import_paths.explain(error)
-            # The load fails with this error. The full traceback is printed to the container's log.
+            # The load fails with this error. The full traceback is printed only to the container's log.
             traceback.print_exc()
             raise
 
@@ -75,7 +75,7 @@ class ScriptProgram:
         self._model = self._script.load(model_dir)
 
     def execute(self, requests: list[InferenceRequest]) -> list[InferenceResponse]:
-        """Handles requests one by one, except that predictions are made together when the script supports it (`joins_rows`)."""
+        """Handles requests one by one. Only predictions are made together, if the script supports that (`joins_rows`)."""
         pending = [_PendingRequest(request) for request in requests]
         if self._streams_chunks:
             for one in pending:
@@ -92,7 +92,7 @@ class ScriptProgram:
         return request.response or ScriptResponse(b"", None, _NOT_FOUND)
 
     def _handled(self, pending: list[_PendingRequest]) -> list[InferenceResponse]:
-        """Calls a handler service with all requests at once. A handler service has no execution parameters."""
+        """Calls a handler service with all requests at once. A handler service has no execution parameters for batch transform jobs."""
         given = [one for one in pending if not one.requests_execution_parameters]
         if given:
             self._context.begin(*(one.headers for one in given))
@@ -134,7 +134,8 @@ class ScriptProgram:
         return self._script.transform(self._model, request.data, request.content_type, request.accept)
 
     def _warn_about_iterator(self) -> None:
-        """Warns once about a script that returns an iterator but does not declare it. Its responses are sent as a whole."""
+        """Warns once about a script that returns an iterator without declaring it. Without the declaration, all chunks are sent in one
+        response."""
         if not self._has_warned:
             self._has_warned = True
             print(
@@ -146,7 +147,7 @@ class ScriptProgram:
     def _send(self, request: _PendingRequest) -> None:
         """Sends a response of a decoupled model.
 
-        If the script returns an iterator, the response is sent in chunks, of which the first has status and headers.
+        If the script returns an iterator, the response is sent in chunks. The first chunk contains status and headers.
         """
         sender = request.sender()
         chunks = None
@@ -166,7 +167,7 @@ class ScriptProgram:
             sender.send(flags=pb_utils.TRITONSERVER_RESPONSE_COMPLETE_FINAL)
 
     def _first(self, request: _PendingRequest) -> tuple[ScriptResponse, streams.Chunks | None]:
-        """Returns the response; for an iterator, the first chunk and the iterator of the others."""
+        """Returns the response and None. For an iterator, returns the first chunk and an iterator over the others."""
         if self._handler is not None or request.requests_execution_parameters:
             return (self._respond(request) if self._handler is None else self._handle(request)), None
         response_context = chunks = None
@@ -190,14 +191,14 @@ class ScriptProgram:
         return response, chunks
 
     def _begin(self, request: _PendingRequest) -> None:
-        """Sets the context for this request. Raises errors of the request's body."""
+        """Sets the context for this request. Raises the errors of decoding the request's body."""
         self._context.begin(request.headers)
         request.read(self.default_content_type, self._default_accept)
 
     def _predict_together(self, pending: list[_PendingRequest]) -> None:
         """Makes one prediction for all requests whose data can be concatenated.
 
-        If it fails, each request is run alone, so that only the faulty one fails.
+        If the prediction fails, each request is run alone, so that only the faulty one fails.
         """
         batch = []
         for one in pending:
@@ -260,7 +261,7 @@ def _close(chunks: streams.Chunks | None) -> None:
 
 
 def _failed(error: BaseException) -> ScriptResponse:
-    """Returns the toolkit's error response. The full traceback is printed to the container's log."""
+    """Returns the toolkit's error response. The full traceback is printed only to the container's log."""
     import_paths.explain(error)
     traceback.print_exception(type(error), error, error.__traceback__)
     return error_response(error)

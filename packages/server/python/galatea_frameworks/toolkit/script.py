@@ -1,4 +1,4 @@
-"""A user's script: its functions, defaults for missing ones, and how they are called."""
+"""A user's script: the functions that it defines, defaults for missing ones, and how they are called."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ DEFAULT_PROGRAM = "inference.py"
 
 
 def _found(name: str) -> ModuleType | None:
-    """Imports the script by its name; returns None when it does not exist. Raises the exceptions of the import."""
+    """Imports the script by its name; returns None if it does not exist. Raises the exceptions of the import."""
     try:
         spec = importlib.util.find_spec(name)
     except (ImportError, ValueError):
@@ -33,7 +33,7 @@ def _found(name: str) -> ModuleType | None:
 class Script:
     """A script, imported from `sys.path`.
 
-    The constructor raises the exceptions of the import, and ValueError when the script defines functions that exclude each other.
+    The constructor raises the exceptions of the import, and ValueError if the script defines functions that exclude each other.
     """
 
     def __init__(self, program: str, defaults: DefaultInferenceHandler, context: Context) -> None:
@@ -66,7 +66,7 @@ class Script:
 
     @property
     def joins_rows(self) -> bool:
-        """True if the script sets `joins_rows = True`: its predict_fn accepts the concatenated rows of several requests."""
+        """True if the script sets `joins_rows = True`, which declares that predict_fn accepts the concatenated rows of several requests."""
         return self._transform_fn is None and getattr(self.module, "joins_rows", False) is True
 
     def load(self, model_dir: str) -> Any:
@@ -106,13 +106,14 @@ class Script:
         return self.call(self._execution_parameters_fn)
 
     def call(self, function: Callable[..., Any], *arguments: Any) -> Any:
-        """Calls a function of the script, with the context as last argument if it takes one more.
+        """Calls a function of the script. If the function has one more parameter, the context is the last argument.
 
-        Raises TypeError for another number of parameters.
+        Raises TypeError for any other number of parameters.
         """
         count = self._counts.get(function)
         if count is None:
-            # Takes half as long as the prediction of a small model. Not cached, because functions may be temporary.
+            # This inspection takes half as long as the prediction of a small model. The result is not cached here, because the function may
+            # be temporary.
             count = len(inspect.signature(function).parameters)
             if function in self._known:
                 self._counts[function] = count

@@ -1,4 +1,4 @@
-"""Converts the result of a script to body, content type and status of a response."""
+"""Converts the result of a script to the body, content type and status of a response."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 _ERROR_CHARACTERS_MAX = 1 << 20
-# Files that are omitted from tracebacks, because they are not the author's code.
+# Directory of files that are omitted from tracebacks, because they are not the script author's code.
 _OWN_DIRECTORY = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 
 
@@ -30,7 +30,7 @@ class ScriptResponse:
 
 
 def to_response(result: Any, accept: str, status: int) -> ScriptResponse:
-    """Converts the result of an output_fn or transform_fn: a body, a tuple of body and type, or a Flask response."""
+    """Converts the result of an output_fn or transform_fn. The result is a body, a tuple of body and type, or a Flask response."""
     content_type = accept
     if isinstance(result, tuple):
         result, content_type = result[0], result[1]
@@ -40,7 +40,7 @@ def to_response(result: Any, accept: str, status: int) -> ScriptResponse:
 
 
 def body_bytes(body: Any) -> bytes:
-    """Converts a body to bytes as multi-model-server does: text becomes UTF-8, other values than bytes become JSON."""
+    """Converts a body to bytes like multi-model-server: text becomes UTF-8, bytes are unchanged, and other values become JSON."""
     if isinstance(body, str):
         return body.encode("utf-8")
     if isinstance(body, (bytes, bytearray, memoryview)):
@@ -53,16 +53,16 @@ def format_trace(error: BaseException) -> str:
     shown = traceback.TracebackException.from_exception(error)
     frames = [frame for frame in shown.stack if not frame.filename.startswith(_OWN_DIRECTORY)]
     shown.stack = traceback.StackSummary.from_list(frames)
-    # Python omits the heading when there are no frames.
+    # Added here because Python omits the heading if there are no frames.
     heading = "" if frames else "Traceback (most recent call last):\n"
     return heading + "".join(shown.format())
 
 
 def error_response(error: BaseException) -> ScriptResponse:
-    """Returns the toolkit's error response: the message, then the traceback, with the error's status or 500. Never raises."""
+    """Returns the toolkit's error response: the message, then the traceback. The status is that of the error, or 500. Never raises."""
     try:
         status, message = 500, str(error)
-        # Recognized by its attributes and not by its class, because a script may contain its own copy of the toolkit.
+        # The error is recognized by its attributes and not by its class, because a script may contain its own copy of the toolkit.
         if all(hasattr(error, name) for name in ("status_code", "message", "phrase")):
             status, message = int(error.status_code), str(error.message)
         elif message == "":

@@ -1,7 +1,7 @@
 """Loads shared libraries from the directory `shared_libs` of an archive.
 
-Scripts that ModelBuilder of SageMaker's SDK generates copy that directory to /lib, which is read-only here. The libraries are loaded from
-their own directory instead: the dynamic loader uses loaded libraries as dependencies of others.
+Scripts that ModelBuilder of SageMaker's SDK generates copy that directory to /lib, which is read-only here. Instead, the libraries are
+loaded from their own directory, because the dynamic loader uses already loaded libraries as dependencies of others.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def provide(model_dir: str) -> None:
 
 
 def load(directory: str) -> None:
-    """Loads all libraries in a directory, dependencies first. Raises OSError with the reason for one that cannot be loaded."""
+    """Loads all libraries in a directory, dependencies first. Raises OSError, with the reason, for a library that cannot be loaded."""
     left = [path for path in (os.path.join(directory, name) for name in sorted(os.listdir(directory))) if _is_elf(path)]
     while left:
         failed = {}

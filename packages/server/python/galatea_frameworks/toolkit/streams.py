@@ -33,14 +33,14 @@ class Chunks:
         return body_bytes(part)
 
     def close(self) -> None:
-        """Closes a generator whose remaining chunks are not needed, which runs its `finally` blocks."""
+        """Closes a generator whose remaining chunks are not needed, so that its `finally` blocks run."""
         close = getattr(self._chunks, "close", None)
         if close is not None:
             close()
 
 
 def to_chunks(result: Any, accept: str) -> Chunks | None:
-    """Returns the chunks of a result; None when it is not an iterator."""
+    """Returns the chunks of a result; None if it is not an iterator."""
     content_type = accept
     if isinstance(result, tuple) and len(result) == 2:
         result, content_type = result

@@ -17,9 +17,10 @@ if TYPE_CHECKING:
 
 
 class Transformer:
-    """Runs a user's script:
+    """Runs a user's script.
 
-    imports it when it is first needed, and responds to requests with its functions. Missing functions are taken from a default handler.
+    Imports the script when it is first needed, and handles requests with the script's functions. A default handler provides missing
+    functions.
     """
 
     def __init__(self, default_inference_handler: DefaultInferenceHandler | None = None) -> None:
@@ -28,7 +29,7 @@ class Transformer:
         self._model = None
 
     def validate_and_initialize(self, model_dir: str | None = None, context: Context | None = None) -> None:
-        """Loads the script and its model once. Raises their exceptions."""
+        """Loads the script and its model once. Raises the exceptions of both."""
         if self._script is not None:
             return
         program = os.environ.get("SAGEMAKER_PROGRAM") or DEFAULT_PROGRAM
@@ -37,7 +38,7 @@ class Transformer:
         self._script = script
 
     def transform(self, data: list[dict[str, Any]], context: Context) -> list[Any]:
-        """Returns the script's result for each request; when it raises, one error for all requests."""
+        """Returns the script's result for each request; if the script raises, one error for all requests."""
         try:
             self.validate_and_initialize(context.system_properties.get("model_dir"), context)
             return [self._one(each.get("body"), context) for each in data]

@@ -28,10 +28,9 @@ class XGBoostHandler(DefaultInferenceHandler):
     """The default functions of SageMaker's XGBoost container."""
 
     def default_model_fn(self, model_dir: str) -> Any:
-        """Raises an error:
+        """Raises an error, because a script must define how its model is loaded.
 
-        a script must define how its model is loaded, because the file may contain a Booster, a pickle, or a model with scikit-learn's
-        interface.
+        The file may contain a Booster, a pickle, or a model with scikit-learn's interface.
         """
         raise NotImplementedError(_NO_MODEL_FN)
 

@@ -17,7 +17,7 @@ X_LIBSVM = "text/x-libsvm"
 X_RECORDIO_PROTOBUF = "application/x-recordio-protobuf"
 
 _SNIFFED_CHARACTERS = 512
-# Maximum number of cells, which is half a gigabyte of float64. A small body may name a column with a huge number.
+# Maximum number of cells, which need half a gigabyte as float64. Without this limit, a small body could name a column with a huge number.
 _CELLS_MAX = 1 << 26
 
 
@@ -55,14 +55,14 @@ def _number(cell: str) -> float:
     try:
         return float(cell) if cell else np.nan
     except ValueError:
-        # The text of numpy's error. numpy itself would need an array of texts that are all as wide as the longest one.
+        # Raises an error with numpy's text. numpy itself would need an array in which every text has the width of the longest one.
         raise ValueError("could not convert string to float: %r" % np.str_(cell[:100])) from None
 
 
 def _libsvm_to_dmatrix(body: str | bytes) -> xgboost.DMatrix:
     """Parses libsvm text.
 
-    Columns count from 1 unless there is a column 0. Missing columns are zero; cells without a colon are labels and ignored.
+    Columns count from 1 unless there is a column 0. Missing columns are zero. Cells without a colon are labels and are ignored.
     """
     rows = [_named_cells(line) for line in _text(body).strip().split("\n")]
     if not any(rows):

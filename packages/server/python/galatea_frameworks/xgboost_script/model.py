@@ -1,4 +1,4 @@
-"""The model class for scripts of an XGBoost container. The modules that it imports were imported before the fork."""
+"""The model class for scripts of an XGBoost container. The zygote has imported its modules before the fork."""
 
 import os
 
@@ -6,7 +6,7 @@ from galatea_frameworks.toolkit.content_types import JSON
 from galatea_frameworks.toolkit.program import ScriptProgram, remove_module
 from galatea_frameworks.xgboost_script.handler import XGBoostHandler
 
-# One thread for each worker, as in SageMaker's container, which starts a process for each processor.
+# Each worker uses one thread, as in SageMaker's container, which starts one process for each processor.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 

@@ -36,7 +36,7 @@ def records(data: bytes) -> Iterator[memoryview]:
 
 
 def features_and_label(record: memoryview) -> tuple[np.ndarray | scipy.sparse.csr_matrix, np.ndarray | None] | None:
-    """Returns the feature named `values` of a record as a row, and the record's label; None when it has no such feature.
+    """Returns the feature named `values` of a record as a row, and the record's label; None if there is no such feature.
 
     Raises ValueError.
     """
@@ -59,7 +59,7 @@ def features_and_label(record: memoryview) -> tuple[np.ndarray | scipy.sparse.cs
 
 
 def _tensor(value: memoryview) -> tuple[np.ndarray, list[int], list[int]] | None:
-    """Returns values, keys and shape of the numeric tensor in a Value message; None when it has none."""
+    """Returns the values, keys and shape of the numeric tensor in a Value message; None if there is no numeric tensor."""
     for number, _, content in _fields(value):
         dtype = _TENSORS.get(number)
         if dtype is not None and isinstance(content, memoryview):

@@ -17,7 +17,7 @@ from . import handler
 
 
 def _warm_up() -> None:
-    """Trains, saves, loads and calls small models in the calling thread. No thread of XGBoost may exist when workers are forked."""
+    """Trains, saves, loads and calls small models in the calling thread, so that no thread of XGBoost exists when workers are forked."""
     rows = np.array([[0.0, 1.0], [1.0, 0.0], [1.0, 1.0], [0.0, 0.0]])
     labels = np.array([0, 1, 1, 0])
     one_thread = {"nthread": 1, "objective": "binary:logistic", "tree_method": "hist", "max_depth": 2}

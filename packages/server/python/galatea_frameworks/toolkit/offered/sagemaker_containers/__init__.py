@@ -1,4 +1,4 @@
-"""Replaces the package `sagemaker-containers` where it is not installed: the names that scripts import."""
+"""Replaces the package `sagemaker-containers` if it is not installed. Contains the names that scripts import."""
 
 
 def training_env() -> None:

@@ -1,4 +1,4 @@
-"""Replaces the package `sagemaker-inference` where it is not installed: the names that scripts import."""
+"""Replaces the package `sagemaker-inference` if it is not installed. Contains the names that scripts import."""
 
 import sys
 import types

@@ -200,7 +200,7 @@ class Context:
         late = {name for name, one in self._tensors.items() if one.get("op", [""])[0] == "positive"}
         shapes = {name: self.get_tensor_shape(name) for name in self._tensors}
         if late:
-            # The size of such an output is known only after it has been computed.
+            # The size of such an output is known only after it was computed.
             _cudart.run_now()
         for name, one in self._tensors.items():
             if one["mode"] == "INPUT":

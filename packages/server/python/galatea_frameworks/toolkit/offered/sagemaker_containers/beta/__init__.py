@@ -1,1 +1,1 @@
-"""Replaces this module of `sagemaker-containers` where it is not installed."""
+"""Replaces this module of `sagemaker-containers` if it is not installed."""

@@ -103,7 +103,7 @@ class StreamDeserializer(SimpleBaseDeserializer):
 
 
 class NumpyDeserializer(SimpleBaseDeserializer):
-    """Decodes numpy files, CSV and JSON to arrays. Pickled Python objects are rejected: a request must not run code."""
+    """Decodes numpy files, CSV and JSON to arrays. Pickled Python objects are rejected, because a request must not run code."""
 
     _accept = "application/x-npy"
 

@@ -113,7 +113,7 @@ class NumpySerializer(SimpleBaseSerializer):
 
 
 class JSONSerializer(SimpleBaseSerializer):
-    """Encodes JSON. Arrays, also those in a dictionary, become lists."""
+    """Encodes JSON. Arrays, including those in a dictionary, become lists."""
 
     def serialize(self, data: Any) -> str:
         """Returns the text."""

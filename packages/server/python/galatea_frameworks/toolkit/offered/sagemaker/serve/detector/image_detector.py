@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from typing import Any
 
-# Frameworks by a part of the class name, each with the module that has its version. The first match counts.
+# Frameworks by a substring of the class name, each with the module that has the framework's version. The first match is used.
 _FRAMEWORKS = (
     ("torch", "pytorch", "torch"),
     ("xgb", "xgboost", "xgboost"),

@@ -21,15 +21,15 @@ class InferenceSpec(abc.ABC):
         """Returns the model's prediction for an input."""
 
     def preprocess(self, input_data: Any) -> Any:
-        """Converts the input of `invoke`; returning None leaves it unchanged."""
+        """Converts the input of `invoke`. If it returns None, the input is used unchanged."""
         return None
 
     def postprocess(self, predictions: Any) -> Any:
-        """Converts the prediction to the response; returning None leaves it unchanged."""
+        """Converts the prediction to the response. If it returns None, the prediction is used unchanged."""
         return None
 
     def prepare(self, *arguments: Any, **options: Any) -> Any:
-        """Not called here: runs where the model is built."""
+        """Not called by this server. The SDK calls it when the model is built."""
         return None
 
     def get_model(self) -> Any:

@@ -1,4 +1,4 @@
-"""Checks that a pickle was not changed since it was uploaded."""
+"""Checks that a pickle has not changed since it was uploaded."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def compute_hash(buffer: bytes) -> str:
 
 
 def perform_integrity_check(buffer: bytes, metadata_path: Path) -> None:
-    """Raises ValueError when the metadata is missing or invalid, or contains another hash."""
+    """Raises ValueError if the metadata is missing or invalid, or contains another hash."""
     if not metadata_path.exists():
         raise ValueError("Path to metadata.json does not exist")
     said = json.loads(metadata_path.read_bytes())

@@ -1,4 +1,4 @@
-"""The modules that scripts for scikit-learn and XGBoost import. Those that are not implemented raise an error when they are called."""
+"""The modules that scripts for scikit-learn and XGBoost import. Functions that are not implemented raise an error when they are called."""
 
 from galatea_frameworks.toolkit import content_types
 

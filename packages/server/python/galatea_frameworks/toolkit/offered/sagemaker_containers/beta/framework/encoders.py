@@ -26,7 +26,7 @@ def array_to_npy(array_like: Any) -> bytes:
 
 
 def npy_to_numpy(npy_array: bytes) -> np.ndarray:
-    """Returns the array in a numpy file. Pickled Python objects are rejected: a request must not run code."""
+    """Returns the array in a numpy file. Pickled Python objects are rejected, because a request must not run code."""
     return decoder.decode(npy_array, content_types.NPY)
 
 
@@ -41,7 +41,7 @@ def json_to_numpy(string_like: str, dtype: Any = None) -> np.ndarray:
 
 
 def csv_to_numpy(string_like: str, dtype: Any = None) -> np.ndarray:
-    """Returns the rows as float64, or as `dtype`. Without `dtype`, the result is text when a field is not a number."""
+    """Returns the rows as float64, or as `dtype`. Without `dtype`, the result is an array of texts if a field is not a number."""
     try:
         rows = list(csv.reader(io.StringIO(string_like), strict=True))
         array = np.array(rows).squeeze()

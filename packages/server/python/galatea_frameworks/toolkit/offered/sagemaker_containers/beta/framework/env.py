@@ -16,7 +16,7 @@ SAGEMAKER_BASE_PATH = "/opt/ml"
 BASE_PATH_ENV = "SAGEMAKER_BASE_DIR"
 
 base_dir = os.environ.get(BASE_PATH_ENV, SAGEMAKER_BASE_PATH)
-# The directory of the running script's model, which need not be below the base directory.
+# The directory of the running script's model. It may be outside of the base directory.
 model_dir = os.environ.get("SM_MODEL_DIR", os.path.join(base_dir, "model"))
 code_dir = os.path.join(base_dir, "code")
 input_dir = os.path.join(base_dir, "input")

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @contextlib.contextmanager
 def tmpdir(suffix: str = "", prefix: str = "tmp", directory: str | None = None) -> Iterator[str]:
-    """Creates a temporary directory, which is deleted with its content at the end of the block."""
+    """Creates a temporary directory, which is deleted with its content at the end of the `with` block."""
     with tempfile.TemporaryDirectory(suffix=suffix, prefix=prefix, dir=directory) as path:
         yield path
 

@@ -1,6 +1,6 @@
 """Queries about modules.
 
-Installing a script's modules is not needed here: this product installs and imports them before the script runs.
+There are no functions that install a script's modules, because this product installs and imports them before the script runs.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Names of the package for training jobs and for its own server, which are not available here.
+"""Names of the package for training jobs and for the package's own server, which are not available here.
 
-They can be imported, but calling them raises an error.
+Scripts can import these names, but calling them raises an error.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _REFUSAL = (
 
 
 def refused(name: str) -> type:
-    """Returns a class with this name. It can be imported and subclassed; calling it raises NotImplementedError."""
+    """Returns a class with this name. Scripts can import and subclass it; calling it raises NotImplementedError."""
 
     def __init__(self: object, *arguments: object, **options: object) -> None:
         raise NotImplementedError(_REFUSAL % name)
