@@ -29,7 +29,7 @@ const waitingMax = 1000;
 export class AlarmActionRunner {
   readonly #options: AlarmActionRunnerOptions;
   readonly #slots: Semaphore;
-  /** Time of the last run of each alarm's repeating actions. */
+  /** Epoch milliseconds at which the actions of each alarm last ran, by alarm name. */
   readonly #lastMs = new Map<string, number>();
 
   constructor(options: AlarmActionRunnerOptions) {
@@ -43,7 +43,7 @@ export class AlarmActionRunner {
     this.#run(event, false);
   }
 
-  /** Runs the repeating actions of an alarm that is still in its state, at most once a minute. */
+  /** Runs the repeating actions of an alarm whose state has not changed, at most once a minute. */
   repeatActions({ definition, status }: AlarmRecord, atMs: number): void {
     const lastMs = this.#lastMs.get(definition.name) ?? status.transitionedMs;
     // The absolute difference is used: otherwise a clock that was set back by a day would suppress actions for a day.
@@ -52,14 +52,17 @@ export class AlarmActionRunner {
     this.#run({ definition, status, before: status.state, atMs }, true);
   }
 
-  /** Returns the actions of an event that do not repeat: they are recorded as pending until they have run. */
+  /**
+   * Returns the non-repeating actions of an event. The caller records them as pending, so that a restart does not lose
+   * them.
+   */
   pendingActionsOf({ definition, status, before, atMs }: AlarmEvent): readonly PendingAction[] {
     if (!definition.actionsEnabled) return [];
     const arns = definition.actions[status.state].filter((arn) => this.#options.actions(arn)?.repeats === false);
     return arns.map((arn) => ({ arn, status, before, atMs }));
   }
 
-  /** Runs the actions that a previous run of the platform has not recorded as done. */
+  /** Runs the actions that were pending when the previous process ended. */
   resume({ definition, pendingActions }: AlarmRecord): void {
     for (const { arn, status, before, atMs } of pendingActions) {
       const action = this.#options.actions(arn);

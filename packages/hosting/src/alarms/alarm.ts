@@ -4,7 +4,7 @@ export const alarmStates = ["OK", "ALARM", "INSUFFICIENT_DATA"] as const;
 
 export type AlarmState = (typeof alarmStates)[number];
 
-/** The treatment of a period without recorded values. */
+/** CloudWatch's TreatMissingData: the treatment of a period without recorded values. */
 export type MissingDataTreatment = "missing" | "ignore" | "breaching" | "notBreaching";
 
 export type ThresholdComparison =
@@ -36,7 +36,7 @@ export interface AlarmBase {
   readonly arn: string;
   readonly description: string | null;
   readonly actionsEnabled: boolean;
-  /** ARNs of the actions that run when the alarm enters the state. */
+  /** ARNs of the actions that run when the alarm enters a state, by state. */
   readonly actions: Readonly<Record<AlarmState, readonly string[]>>;
   readonly configuredMs: number;
   readonly tags: readonly AlarmTag[];
@@ -49,7 +49,9 @@ export interface MetricAlarm extends AlarmBase {
   readonly comparison: ThresholdComparison;
   readonly evaluationPeriods: number;
   readonly datapointsToAlarm: number;
-  /** True if the PutMetricAlarm request contained DatapointsToAlarm: only then does DescribeAlarms return the field. */
+  /**
+   * True if the PutMetricAlarm request contained DatapointsToAlarm. DescribeAlarms returns the field only in this case.
+   */
   readonly hasDatapointsToAlarm: boolean;
   /** TreatMissingData of the request. Null if the request did not contain it; CloudWatch's default is `missing`. */
   readonly missing: MissingDataTreatment | null;
@@ -63,7 +65,7 @@ export type ActionsSuppressedBy = "WaitPeriod" | "ExtensionPeriod" | "Alarm";
 /** The suppression of a composite alarm's actions. */
 export interface Suppression {
   readonly by: ActionsSuppressedBy;
-  /** Epoch time at which the suppression ends. Null while the suppressor alarm is in ALARM. */
+  /** Epoch milliseconds at which the suppression ends. Null while the suppressor alarm is in ALARM. */
   readonly untilMs: number | null;
   /** The state whose actions ran last. */
   readonly actedState: AlarmState;
@@ -91,13 +93,15 @@ export interface AlarmStatus {
   /** CloudWatch's StateReasonData, as JSON text. Null before the first evaluation. */
   readonly reasonData: string | null;
   readonly updatedMs: number;
-  /** Time of the last change of state. */
+  /** Epoch milliseconds of the last change of state. */
   readonly transitionedMs: number;
   /** Present while the actions of a composite alarm are suppressed. */
   readonly suppression?: Suppression;
 }
 
-/** An action of a state transition that has not finished: it runs again after a restart of the platform. */
+/**
+ * An action that a state transition started and that has not finished. It runs again after a restart of the platform.
+ */
 export interface PendingAction {
   readonly arn: string;
   readonly status: AlarmStatus;
@@ -130,7 +134,7 @@ export interface AlarmEvent {
   readonly atMs: number;
 }
 
-/** An alarm action, as an ARN of AlarmActions, OKActions or InsufficientDataActions names it. */
+/** The implementation of an alarm action. AlarmActions, OKActions and InsufficientDataActions name actions by ARN. */
 export interface AlarmAction {
   /** True for actions that run once a minute while the alarm stays in the state, as scaling policies do. */
   readonly repeats: boolean;

@@ -64,7 +64,10 @@ interface Entry extends AlarmRecord {
   readonly reads: ReadonlySet<string>;
 }
 
-/** Delay of evaluations after each interval, so that the interval's metrics are recorded before they are evaluated. */
+/**
+ * Delay in milliseconds between the end of an interval and its evaluations. The interval's metrics are recorded in this
+ * time.
+ */
 const afterTickMs = 500;
 const rulesDeep = 10;
 /** Maximum number of pending actions of one alarm; each action above the limit replaces the oldest one. */
@@ -183,7 +186,10 @@ export class Alarms implements AsyncDisposable {
     await this.#evaluate(definition.name);
   }
 
-  /** Changes the description or the tags of an alarm. The state of the alarm stays unchanged. */
+  /**
+   * Changes the description or the tags of an alarm; does nothing if the alarm does not exist. The alarm is not
+   * evaluated.
+   */
   async amend(name: string, change: (definition: AlarmDefinition) => AlarmDefinition): Promise<void> {
     await this.#locks.run(name, async () => {
       const entry = this.#entries.get(name);
@@ -266,7 +272,7 @@ export class Alarms implements AsyncDisposable {
     await this.#tasks[Symbol.asyncDispose]();
   }
 
-  /** Evaluates every metric alarm at each tick of the clock. */
+  /** Evaluates every alarm after each interval. */
   async #watch(closing: AbortSignal): Promise<void> {
     const { clock, limits } = this.#options;
     for (;;) {
@@ -354,7 +360,10 @@ export class Alarms implements AsyncDisposable {
     });
   }
 
-  /** Writes a new state to disk and memory, runs its actions, and evaluates the composite alarms that read it. */
+  /**
+   * Stores the result of an evaluation on disk, then in memory. If the state is new, starts its actions and evaluates
+   * the composite alarms that depend on the alarm.
+   */
   async #changeState(
     definition: AlarmDefinition,
     found: Pick<AlarmStatus, "state" | "reason" | "reasonData">,
@@ -446,7 +455,8 @@ export class Alarms implements AsyncDisposable {
         `AlarmRule contains alarms that do not exist: ${absent.join(", ")}. Create them first.`,
       );
     }
-    // An alarm is visited again only at a greater depth: the number of paths between alarms can be exponential.
+    // An alarm is visited again only at a greater depth. A visit for each path between alarms could take exponential
+    // time.
     const deepest = new Map<string, number>();
     const visit = (each: AlarmRule, depth: number): void => {
       if (depth > rulesDeep)

@@ -15,8 +15,8 @@ const depthMax = 100;
 const alarmsMax = 100;
 
 /**
- * Parses a rule of `ALARM(name)`, `OK("a name")`, `INSUFFICIENT_DATA(arn)`, TRUE, FALSE, NOT, AND, OR and parentheses. NOT binds closest, then AND.
- * Throws RuleError.
+ * Parses a rule of `ALARM(name)`, `OK("a name")`, `INSUFFICIENT_DATA(arn)`, TRUE, FALSE, NOT, AND, OR and parentheses.
+ * NOT has the highest precedence, then AND, then OR. Throws AlarmRuleError.
  */
 export function parseAlarmRule(text: string): AlarmRule {
   const reader = new RuleReader(text);
@@ -56,7 +56,9 @@ export function isRuleTrue(rule: AlarmRule, stateOf: (alarm: string) => AlarmSta
   }
 }
 
-/** Returns the alarm name in an alarm's ARN. A text that is no ARN is taken as a name and returned unchanged. */
+/**
+ * Returns the alarm name in an alarm's ARN. Returns any other text unchanged, because rules may contain names or ARNs.
+ */
 export function alarmNameFromArn(given: string): string {
   return /^arn:[^:]*:cloudwatch:[^:]*:[^:]*:alarm:(.+)$/s.exec(given)?.[1] ?? given;
 }
@@ -113,7 +115,10 @@ class RuleReader {
     return alarmNameFromArn(match[1] ?? match[0]);
   }
 
-  /** Consumes a keyword, in any case, if the text continues with it. Returns whether it did. */
+  /**
+   * Consumes a keyword, ignoring case, and returns true. If the next characters are not the keyword, returns false and
+   * consumes only white space.
+   */
   #word(word: string): boolean {
     this.#skipSpace();
     const found = this.#text.slice(this.#at, this.#at + word.length);

@@ -32,9 +32,9 @@ export function periodsToRead({ evaluationPeriods }: Pick<EvaluationRule, "evalu
 
 /**
  * Returns the alarm state for a window of values, oldest first; null is a period without a value. Missing values are
- * ignored if the window has enough other values. Otherwise, they are replaced as TreatMissingData says. The alarm enters
- * ALARM with fewer values than EvaluationPeriods if all of them breach and the oldest is old enough: later values could
- * not change the result.
+ * ignored if the window has at least EvaluationPeriods other values. Otherwise, TreatMissingData decides how they
+ * count. With `missing`, fewer values are enough for ALARM if all of them breach and the oldest is at least
+ * DatapointsToAlarm periods old.
  */
 export function evaluateWindow(
   window: readonly (number | null)[],
@@ -75,7 +75,10 @@ export function evaluateWindow(
   }
 }
 
-/** Returns the minimum number of samples for a percentile. CloudWatch requires ten samples beyond the percentile: 100 for p90, 1,000 for p99. */
+/**
+ * Returns the minimum number of samples for a percentile. CloudWatch requires ten samples in the tail of the
+ * distribution: 100 samples for p90, 1,000 for p99.
+ */
 export function percentileSamplesMin(percentile: number): number {
   const fraction = percentile / 100;
   if (fraction === 0 || fraction === 1) return 1;

@@ -16,7 +16,10 @@ export function stateTransition({ status }: AlarmRecord, before: AlarmStatus): A
   };
 }
 
-/** Returns the history item for suppressed actions; empty if the actions of the alarm are not suppressed. */
+/**
+ * Returns a list with the history item for suppressed actions. The list is empty if the alarm's actions are not
+ * suppressed.
+ */
 export function suppressedActions({ suppression, updatedMs }: AlarmStatus): readonly AlarmHistoryItem[] {
   if (suppression === undefined) return [];
   const summary = suppressedReason(suppression.by);

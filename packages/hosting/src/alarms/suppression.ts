@@ -43,7 +43,10 @@ function waitPeriod(
   return { by: "WaitPeriod", untilMs: nowMs + suppressor.waitMs, actedState: before };
 }
 
-/** Returns the suppression while the suppressor is not in ALARM. */
+/**
+ * Returns the suppression that follows `held` while the suppressor is not in ALARM: a suppression by the alarm becomes
+ * an extension period.
+ */
 function extensionPeriod(
   held: Suppression,
   { suppressor, nowMs }: Pick<SuppressionInput, "suppressor" | "nowMs">,

@@ -27,7 +27,10 @@ export interface ResultTopics {
   readonly includesIn: { readonly success: boolean; readonly error: boolean };
 }
 
-/** An accepted asynchronous request. It contains all data needed to complete it after its endpoint was updated or deleted. */
+/**
+ * An accepted asynchronous request. It contains all data that is needed to complete the request after its endpoint was
+ * updated or deleted.
+ */
 export interface AsyncInvocation {
   readonly inferenceId: string;
   readonly endpoint: QueuedEndpoint;

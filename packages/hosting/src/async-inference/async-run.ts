@@ -45,7 +45,7 @@ export type AsyncRunOutcome =
   /** A temporary failure: the request must run again later. */
   | { readonly kind: "interrupted"; readonly why: unknown };
 
-/** A fault of the input or of the output location that would also fail a further attempt. */
+/** An error of the input or of the output location. A retry would fail in the same way. */
 class PermanentFault extends Error {}
 
 /**
@@ -116,7 +116,8 @@ function requestOf(
     isStreamed: false,
     body: () => Promise.resolve(input.body),
     memory,
-    // One second longer than the limit of the run, so that the limit of the run aborts first with its specific error.
+    // The container's time limit is one second longer than the limit of the run. The limit of the run then aborts
+    // first, with its specific error.
     bounds: {
       answerMsMax: timeLimitMs + 1000,
       responseBytesMax: parts.bodyBytesMax,
@@ -130,7 +131,10 @@ function requestOf(
 /** The content type that S3 returns for an object that was stored without one. */
 const s3DefaultContentType = "binary/octet-stream";
 
-/** Returns the content type for the container: the request's ContentType, or else the type of the input's S3 object, or else null. */
+/**
+ * Returns the content-type header with the type of the input's S3 object. Returns no header if the request has a
+ * ContentType, or if the object was stored without a type.
+ */
 function contentTypeOf(
   headers: AsyncInvocation["headers"],
   { contentType }: OpenedInput,
@@ -279,7 +283,7 @@ function outcomeOfError(error: unknown, closing: AbortSignal): AsyncRunOutcome {
   if (diskFaultOf(error) !== null) return { kind: "interrupted", why: error };
   const isGone = !(error instanceof AwsError) || error.cause instanceof ContainerConnectionLost;
   if (isGone) return { kind: "lost", failure: { reason: `InternalServerError: ${message}`, text: message } };
-  // The platform has too little memory now, or the instance has too many requests.
+  // ServiceUnavailable is temporary: the platform has too little memory now, or the instance has too many requests.
   if (error.code === "ServiceUnavailable") return { kind: "interrupted", why: error };
   const { OriginalStatusCode: status, OriginalMessage: said } = error.members;
   if (typeof status !== "number" || status === 0) return refused(`ClientError: ${message}`, message);

@@ -24,14 +24,14 @@ const streamsMax = 64;
 const textCharsMax = 4096;
 
 /**
- * Writes SageMaker's log lines about asynchronous invocations. They go to the stream `variant/instance/data-log` of the
- * endpoint's log group, or to `variant/data-log` if the request has not reached an instance.
+ * Writes SageMaker's log lines about asynchronous invocations to the endpoint's log group. The stream is
+ * `variant/instance/data-log`, or `variant/data-log` if the request has not reached an instance.
  */
 export class DataLog {
   readonly #group: string;
   readonly #open: OpenLog;
   readonly #clock: Clock;
-  /** The most recently used streams. */
+  /** Functions that write to the most recently used streams, by stream name. */
   readonly #streams = new Map<string, (chunk: Uint8Array) => void>();
 
   constructor(endpoint: string, open: OpenLog, clock: Clock) {

@@ -81,7 +81,7 @@ export class InvocationQueue {
     this.#expiresMs = Math.min(this.#expiresMs, entry.expiresMs);
   }
 
-  /** Removes a running entry for good. */
+  /** Removes a running entry permanently. */
   complete(entry: QueuedInvocation): void {
     if (this.#running.delete(entry)) this.#runningInlineBytes -= entry.inlineBytes;
   }

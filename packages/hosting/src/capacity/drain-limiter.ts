@@ -8,7 +8,10 @@ export interface DrainLimits {
    * stream and any asynchronous invocation.
    */
   readonly updateDrainMsMax: number;
-  /** Maximum number of concurrent drains by updates. Above it, the oldest drains are limited to `deletionDrainMsMax`. */
+  /**
+   * Maximum number of concurrent drains by updates. Above this number, the oldest drains are limited to
+   * `deletionDrainMsMax`.
+   */
   readonly updateDrainsMax: number;
 }
 
@@ -18,14 +21,14 @@ interface UpdateDrain {
 }
 
 /**
- * Limits how long instances drain. A drain ends when the instance's last request has ended, and each request has a time limit. The limits
- * protect the memory of the nodes: without them, a client that keeps response streams open while it updates its endpoint repeatedly would
- * fill the nodes with draining instances.
+ * Limits how long instances drain. A drain ends when the instance's last request has ended, and each request has a time
+ * limit. Without these limits, a client that keeps response streams open while it updates its endpoint repeatedly would
+ * fill the memory of the nodes with draining instances.
  */
 export class DrainLimiter {
   readonly #clock: Clock;
   readonly #limits: DrainLimits;
-  /** Oldest first. */
+  /** Drains of updates that have not ended, oldest first. */
   readonly #updateDrains = new Set<UpdateDrain>();
 
   constructor(clock: Clock, limits: DrainLimits) {
@@ -33,14 +36,18 @@ export class DrainLimiter {
     this.#limits = limits;
   }
 
-  /** Runs a drain of deleted or stopped instances, and shortens the other drains of the key to the same limit. The signal of `drain` aborts at the limit. */
+  /**
+   * Runs a drain of deleted or stopped instances. Shortens the drains that updates started with the same key to the
+   * same limit. The signal of `drain` aborts at the limit.
+   */
   async drainDeleted(key: string, closing: AbortSignal, drain: (signal: AbortSignal) => Promise<void>): Promise<void> {
     using limit = this.shorten(key, closing);
     await drain(limit.signal);
   }
 
   /**
-   * Shortens the drains of a key to `deletionDrainMsMax` from now, unless the result is disposed or the signal aborts before.
+   * Shortens the drains that updates started with a key to `deletionDrainMsMax` from now. Disposing the result or
+   * aborting the signal earlier cancels this.
    */
   shorten(key: string, signal: AbortSignal): Deadline {
     const limit = openDeadline({ clock: this.#clock, afterMs: this.#limits.deletionDrainMsMax, signal });

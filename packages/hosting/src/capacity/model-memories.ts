@@ -11,7 +11,10 @@ export interface ModelMemoryEstimatesOptions {
   readonly logger: Logger;
 }
 
-/** Minimum growth of a container's memory that is written to disk, as a share and in bytes. */
+/**
+ * Minimum growth of a container's memory, as a share and in bytes. Growth below the larger of the two is not written to
+ * disk.
+ */
 const growthShare = 1 / 16;
 const growthBytesMin = 8 * 2 ** 20;
 /** Maximum number of ListObjects pages (1,000 objects each) that are read to sum up the size of a model's data. */
@@ -78,7 +81,7 @@ export class ModelMemoryEstimates implements AsyncDisposable {
     const key = nameKey(model.name);
     return await store.attempt(async () => {
       const [recorded, found] = [await models.find(key), await modelMemories.find(key)];
-      // The model was deleted, or replaced by another model of the same name.
+      // The measurement is not recorded if the model was deleted, or was replaced by another model of the same name.
       if (recorded.at !== "found" || recorded.value.createdMs !== model.createdMs) return seenBytes;
       const before = found.at === "found" && isOf(found.value, model) ? found.value.mostBytes : [];
       const mostBytes = significantGrowth(before, seenBytes);

@@ -76,7 +76,7 @@ export class Reservations {
   /** Records that are being written. */
   readonly #pendingRecords = new Set<{ readonly kind: CountedKind; readonly key: string }>();
   readonly #pending = new Set<PendingFootprint>();
-  /** Footprints of claims without a record; each function is called at every check. */
+  /** Claims, which have no record. Each check calls the functions to get the current footprints. */
   readonly #claimed = new Set<() => Footprint>();
 
   constructor(options: ReservationsOptions) {
@@ -157,7 +157,10 @@ export class Reservations {
     return held(this.#pending, { footprint, recorded, before });
   }
 
-  /** Throws if the footprint does not fit. `what` is the quota's name. `when` is `drained` if the instances start only after the owner's earlier instances have drained. */
+  /**
+   * Throws ResourceLimitExceeded if the footprint exceeds a quota or does not fit on the nodes. `what` is the name of
+   * the quota. `when` is `drained` if the instances start only after the owner's earlier instances have drained.
+   */
   #check(footprint: Footprint, what: string, when: "now" | "drained"): void {
     this.#checkQuotas(footprint, what);
     const { memoryBytes: limit, committedBytes: used } = this.nodes;

@@ -113,7 +113,10 @@ export class ComponentCopies implements AsyncDisposable {
     );
   }
 
-  /** Throws AwsError with the codes and messages of SageMaker's runtime. */
+  /**
+   * Sends a request to a copy and resolves with its response. Throws AwsError with the codes and messages of
+   * SageMaker's runtime.
+   */
   async invoke(request: InvocationRequest): Promise<InvocationReply> {
     const { session } = request;
     const own = session === undefined ? undefined : [...this.fleets].find((each) => each.holdsSession(session));
@@ -151,7 +154,10 @@ export class ComponentCopies implements AsyncDisposable {
     this.#fleets.clear();
   }
 
-  /** Returns SageMaker's error for a component without copies. Clients recognise scaling from zero by its text. */
+  /**
+   * Returns SageMaker's error for a component without copies. Clients detect from its text that the component scales
+   * from zero.
+   */
   #noCapacity(): AwsError {
     const [spec] = this.#record.specs;
     const own = [...this.#fleets.values()].find((each) => each.spec === spec.number)?.fleet;
@@ -201,7 +207,7 @@ export class ComponentCopies implements AsyncDisposable {
   }
 }
 
-/** The spec and the node that a fleet of copies has in common. The node is null if the component has no copies. */
+/** The spec and the node that all copies of a fleet share. The node is null if the component has no copies. */
 type CopyGroup = Pick<ComponentCopy, "spec"> & { readonly node: ComponentCopy["node"] | null };
 
 /** Returns the key of a group's fleet, which is unique among the fleets of the endpoint. */

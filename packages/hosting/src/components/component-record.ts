@@ -100,8 +100,8 @@ export function isComponentInTransition({ at }: Pick<ComponentState, "at">): boo
 }
 
 /**
- * Returns the resources that a component's copies use, including those of the desired state. The instances below the
- * copies count for the endpoint, not for the component.
+ * Returns the resources that a component's copies use, including those of the desired state. The instances on which the
+ * copies run count for the endpoint, not for the component.
  */
 export function componentFootprint(record: ComponentRecord): Footprint {
   return copiesFootprint(largestClaimBytes(record), countedCopies(record));

@@ -110,7 +110,7 @@ export type ComponentAction =
   /** No node has free memory for the missing copies. */
   | { readonly do: "no-node-memory"; readonly missingCount: number };
 
-/** The instances and nodes that can take copies. */
+/** The instances and nodes on which copies can be placed. */
 export interface CopyCapacity {
   /** Instances of the component's variant. Their used capacity includes the copies of this component. */
   readonly instances: readonly SharedInstance[];
@@ -119,7 +119,7 @@ export interface CopyCapacity {
   readonly isDraining: boolean;
 }
 
-/** A component in a state with a desired goal. */
+/** A component that is being created or updated: its state contains a goal. */
 type ApproachingComponent = Pick<ComponentRecord, "copies" | "specs"> & {
   readonly state: Extract<ComponentRecord["state"], { readonly goal: ComponentGoal }>;
 };

@@ -20,7 +20,7 @@ export interface SharedInstance {
   readonly ownCount: number;
 }
 
-/** A node that can take copies of a component. */
+/** A node on which copies of a component can be placed. */
 export interface CopyNode {
   readonly id: NodeId;
   /** Capacity of one instance of the component's variant on this node. */

@@ -4,7 +4,7 @@ import type { ImageSlot } from "../process-host/index.ts";
 /** The port at which SageMaker calls containers. */
 export const containerPort = 8080;
 
-/** Labels of containers, by which the next run of the platform finds them. */
+/** Labels of containers. The next run of the platform finds the containers by these labels. */
 export const containerLabels = {
   platform: "galatea.platform",
   instance: "galatea.instance",
@@ -16,23 +16,29 @@ export const containerLabels = {
 /** A network of the engine that containers join. */
 export interface EngineNetwork {
   readonly name: string;
-  /** The address of this machine in the network; null where the engine reports none. */
+  /** Address of this machine in the network; null if the engine reports none. */
   readonly gateway: string | null;
-  /** True where containers reach no other network. They are called at their own address then, else at a published port. */
+  /**
+   * True if containers in the network cannot reach other networks. The platform then calls a container at its own
+   * address. Otherwise, it calls a port that the engine publishes.
+   */
   readonly isInternal: boolean;
 }
 
 export interface ContainerSurroundings {
-  /** The platform among those that use the engine. */
+  /** Identifier of this platform. Several platforms can use one engine. */
   readonly platform: string;
   readonly network: EngineNetwork;
-  /** Number of CPUs of the engine's machine; the engine refuses a limit above it. */
+  /** Number of CPUs of the engine's machine. The engine rejects a CPU limit above it. */
   readonly cpuCount: number;
   /** Number of GPUs of the engine's machine. */
   readonly gpuCount: number;
 }
 
-/** Docker's default without those that only a few programs need: NET_RAW, MKNOD, SYS_CHROOT, AUDIT_WRITE, SETPCAP, SETFCAP, FSETID. */
+/**
+ * Docker's default capabilities, except those that few programs need: NET_RAW, MKNOD, SYS_CHROOT, AUDIT_WRITE, SETPCAP,
+ * SETFCAP, FSETID.
+ */
 const capabilities = ["CHOWN", "DAC_OVERRIDE", "FOWNER", "KILL", "NET_BIND_SERVICE", "SETGID", "SETUID"];
 const pidsMax = 8192;
 const logConfig = { Type: "json-file", Config: { "max-size": "16m", "max-file": "2" } };
@@ -76,7 +82,10 @@ export function containerConfig(slot: ImageSlot, { platform, network, cpuCount, 
 
 const loopback = /^(https?:\/\/)(?:127\.0\.0\.1|localhost|\[::1\])(?=[:/]|$)/;
 
-/** The platform's URL has this machine's loopback address, which is the container's own in there: it becomes the gateway's. */
+/**
+ * Returns the environment variables of a container. A loopback address in AWS_ENDPOINT_URL is replaced by the network's
+ * gateway, because in the container a loopback address refers to the container itself.
+ */
 function variablesOf({ spec }: ImageSlot, { gateway }: EngineNetwork): Readonly<Record<string, string>> {
   const { environment } = spec;
   const url = environment["AWS_ENDPOINT_URL"];

@@ -8,7 +8,10 @@ import { LogFrames, sinceText, type LogMessage } from "./log-frames.ts";
 export interface ContainerLogOptions {
   readonly client: EngineClient;
   readonly containerId: string;
-  /** Gets the file with the time of the last message, from which the next run of the platform continues. */
+  /**
+   * Directory for the file with the time of the last message. The next run of the platform continues after this
+   * message.
+   */
   readonly directory: string;
   readonly onLine: (line: string) => void;
   readonly clock: Clock;
@@ -16,7 +19,10 @@ export interface ContainerLogOptions {
 
 const fileName = "log-position";
 
-/** The output of a container, read from the engine's log. Each message is read once, also by several runs of the platform. */
+/**
+ * The output of a container, read from the engine's log. A restart of the platform continues after the last message
+ * that was read.
+ */
 export class ContainerLog {
   readonly #options: ContainerLogOptions;
   readonly #lines: Readonly<Record<LogMessage["stream"], OutputLines>>;
@@ -31,13 +37,13 @@ export class ContainerLog {
     this.#position = new CoalescedWriter((timeNs) => writeFile(join(directory, fileName), String(timeNs)));
   }
 
-  /** Begins with the container's first message. */
+  /** Opens the log at the container's first message. */
   static async begin(options: ContainerLogOptions): Promise<ContainerLog> {
     await writeFile(join(options.directory, fileName), "0");
     return new ContainerLog(options, 0n);
   }
 
-  /** Continues after the last message that the previous run read. */
+  /** Opens the log after the last message that the previous run of the platform read. */
   static async continue(options: ContainerLogOptions): Promise<ContainerLog> {
     const text = await readFile(join(options.directory, fileName), "latin1").catch(() => "");
     return new ContainerLog(options, /^\d+$/.test(text) ? BigInt(text) : 0n);
@@ -59,18 +65,18 @@ export class ContainerLog {
     }
   }
 
-  /** Forwards an unfinished line. Call after the last `follow`. */
+  /** Forwards the last line if it has no newline. Call it after the last `follow`. */
   end(): void {
     this.#lines.stdout.end();
     this.#lines.stderr.end();
   }
 
   #take({ stream, timeNs, text }: LogMessage): void {
-    // `since` includes the time that it names.
+    // The engine's `since` parameter is inclusive: the engine sends the last message again.
     if (timeNs <= this.#lastNs) return;
     this.#lastNs = timeNs;
     this.#lines[stream].push(text);
-    // A lost position costs lines twice after the next start, no more.
+    // A failed write is ignored: its only effect is that the next run of the platform may forward some lines again.
     this.#position.write(timeNs).catch(() => {});
   }
 }

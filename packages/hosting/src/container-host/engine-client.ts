@@ -2,7 +2,7 @@ import type { Readable } from "node:stream";
 import { Pool } from "undici";
 import { openDeadline, readToBuffer, type Clock } from "@galatea/base";
 
-/** An error response of the engine: its status, and its message. */
+/** An error response of the engine, with its HTTP status and message. */
 export class EngineError extends Error {
   readonly status: number;
 
@@ -13,7 +13,7 @@ export class EngineError extends Error {
   }
 }
 
-/** The engine did not respond: it is not running, the socket may not be used, or it is stuck. */
+/** The error if the engine does not respond: it is not running, it hangs, or the platform may not open the socket. */
 export class EngineUnavailable extends Error {
   constructor(address: string, cause: unknown) {
     const why = cause instanceof Error ? cause.message : String(cause);
@@ -34,13 +34,15 @@ export interface EngineRequest {
   readonly answerMsMax?: number | null;
 }
 
-/** Default time limit of requests that the engine answers at once. Removing a large container takes it seconds. */
+/**
+ * Default time limit of `call` in milliseconds. It is this long because the removal of a large container takes seconds.
+ */
 const answerMsMaxDefault = 60_000;
 const bodyBytesMax = 16 * 2 ** 20;
 
 /**
- * A client of a Docker-compatible API (Docker, Podman) over a Unix socket. Paths have no version, so that each engine uses its newest: the
- * oldest version that an engine accepts rises with its releases.
+ * A client of a Docker-compatible API (Docker, Podman) over a Unix socket. Paths contain no API version, so that the
+ * engine uses its newest version. A fixed version would fail when a new release of the engine drops it.
  */
 export class EngineClient implements AsyncDisposable {
   /** The engine's socket, such as `unix:///var/run/docker.sock`. */
@@ -52,7 +54,8 @@ export class EngineClient implements AsyncDisposable {
   constructor(address: string, clock: Clock) {
     this.address = address;
     this.#clock = clock;
-    // Each running container holds two connections: its log, and the wait for its end.
+    // The pool has no maximum: each running container uses two connections, one for its log and one that waits for its
+    // exit.
     this.#pool = new Pool("http://engine", {
       connect: { socketPath: address.replace(/^unix:\/\//, "") },
       pipelining: 1,
@@ -61,7 +64,10 @@ export class EngineClient implements AsyncDisposable {
     });
   }
 
-  /** Returns the parsed response. Rejects with EngineError, or with EngineUnavailable when there is none in time. */
+  /**
+   * Returns the parsed response. Rejects with EngineError, or with EngineUnavailable if the engine does not respond
+   * within the time limit.
+   */
   async call<Response>(request: EngineRequest): Promise<Response> {
     const { answerMsMax: afterMs = answerMsMaxDefault, signal = null } = request;
     const read = async (limit: AbortSignal | null) => {
@@ -74,7 +80,10 @@ export class EngineClient implements AsyncDisposable {
     return await read(limit.signal);
   }
 
-  /** Returns the body of a response that may take any time. The caller reads it to its end or destroys it. */
+  /**
+   * Returns the response body as a stream, without a time limit. The caller must read the stream to its end or destroy
+   * it.
+   */
   async stream({ method, path, headers = {}, body, signal }: EngineRequest): Promise<Readable> {
     const isStream = body !== undefined && "pipe" in body;
     const type = body === undefined ? {} : { "content-type": isStream ? "application/x-tar" : "application/json" };
@@ -110,7 +119,7 @@ export class EngineClient implements AsyncDisposable {
   }
 }
 
-/** Returns the message of an error response: `{"message": "..."}` in both engines. */
+/** Returns the message of an error response. Docker and Podman both send `{"message": "..."}`. */
 function messageIn(text: string): string {
   try {
     const { message } = JSON.parse(text) as { readonly message?: unknown };

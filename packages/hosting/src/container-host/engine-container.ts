@@ -4,7 +4,7 @@ import { readDiskUsage, type ImageSlot } from "../process-host/index.ts";
 import { EngineError, EngineUnavailable, type EngineClient } from "./engine-client.ts";
 import type { ContainerLog } from "./container-log.ts";
 
-/** The state of a container in the engine's inspection. */
+/** The state of a container as the engine's inspect request returns it. */
 export interface EngineState {
   readonly Running: boolean;
   readonly ExitCode: number;
@@ -21,14 +21,20 @@ export interface EngineContainerOptions {
   readonly logger: Logger;
 }
 
-/** Time between attempts to reach an engine that does not respond: it restarts, and with `live-restore` its containers continue. */
+/**
+ * Delay in milliseconds between retries while the engine does not respond, for example because it restarts. With
+ * Docker's `live-restore`, containers keep running meanwhile.
+ */
 const againMs = 1000;
-/** Time limit for the last messages of a container that has ended. */
+/** Time limit in milliseconds for reading the last log messages of a container that has exited. */
 const lastMessagesMsMax = 5000;
-/** Time after which `stop` leaves the container to the next run of the platform, where the engine does not respond. */
+/**
+ * Time limit in milliseconds for retries of `stop` while the engine does not respond. The next run of the platform then
+ * removes the container.
+ */
 const unavailableMsMax = 10_000;
 
-/** A container that the engine runs. Removes it when it has ended. */
+/** A container that the engine runs. It is removed from the engine after it has exited. */
 export class EngineContainer implements HostedContainer {
   readonly id: string;
   readonly address: InstanceAddress;
@@ -58,7 +64,10 @@ export class EngineContainer implements HostedContainer {
     return (await this.#stats())?.cpuNs ?? null;
   }
 
-  /** Stops the container; on a detached host releases it instead, and `ended` stays pending. */
+  /**
+   * Stops the container. On a detached host, only stops watching it: the container keeps running, and `ended` stays
+   * pending.
+   */
   async stop(graceMs: number): Promise<void> {
     const { slot, logger, clock } = this.#options;
     if (slot.isDetached()) return this.#released.abort();
@@ -95,7 +104,7 @@ export class EngineContainer implements HostedContainer {
     }
   }
 
-  /** Resolves when the container has ended and its messages are read, or when the signal aborts. */
+  /** Resolves when the container has exited and its log has been read, or when the signal aborts. */
   async #readLog(signal: AbortSignal): Promise<void> {
     const { client, log, clock, logger } = this.#options;
     let isWarned = false;
@@ -118,7 +127,10 @@ export class EngineContainer implements HostedContainer {
     }
   }
 
-  /** Resolves when the container has ended; with null if it was removed by another program. Rejects when the signal aborts. */
+  /**
+   * Resolves with the container's state after it has exited, or with null if another program has removed it. Rejects
+   * when the signal aborts.
+   */
   async #exited(signal: AbortSignal): Promise<EngineState | null> {
     const { client, clock, logger } = this.#options;
     let isWarned = false;
@@ -154,7 +166,10 @@ export class EngineContainer implements HostedContainer {
     }
   }
 
-  /** Does nothing where the container has ended. Rejects with EngineUnavailable when the engine does not respond for some time. */
+  /**
+   * Sends a signal to the container; does nothing if the container has exited. Rejects with EngineUnavailable if the
+   * engine does not respond within `unavailableMsMax`.
+   */
   async #kill(name: "SIGTERM" | "SIGKILL"): Promise<void> {
     const { client, clock } = this.#options;
     const sinceMs = clock.epochMs();
@@ -170,7 +185,7 @@ export class EngineContainer implements HostedContainer {
     }
   }
 
-  /** Resolves with null once the container ended, and where the engine does not respond. */
+  /** Resolves with null if the container has exited or the engine does not respond. */
   async #stats(): Promise<Pick<InstanceUsage, "cpuNs" | "memoryBytes"> | null> {
     if (this.#isEnded) return null;
     try {
@@ -188,12 +203,15 @@ export class EngineContainer implements HostedContainer {
 }
 
 const statsMsMax = 5000;
-/** 404: it is removed. 409: it does not run. */
+/** Statuses of a kill request for a container that was removed (404) or is not running (409). */
 const hasEndedStatuses: ReadonlySet<number> = new Set([404, 409]);
 
 const isAbsent = (error: unknown) => error instanceof EngineError && error.status === 404;
 
-/** Returns a controller that aborts with the outer signal, until disposal. */
+/**
+ * Returns an abort controller that also aborts when the outer signal does. Disposal removes the listener from the outer
+ * signal.
+ */
 function openReading(outer: AbortSignal) {
   const controller = new AbortController();
   const leave = () => controller.abort();
@@ -213,25 +231,33 @@ const signalNames: Readonly<Record<number, string>> = {
   143: "SIGTERM",
 };
 
-/** Returns how a container ended. The engine reports 128 and the number of a signal as the exit code, as shells do. */
+/**
+ * Returns how a container ended. If a signal killed it, the engine's exit code is 128 plus the signal number, as in
+ * shells.
+ */
 export function endOf(state: EngineState | null): Omit<ContainerEnd, "lastLines"> {
   if (state === null) return { exitCode: null, signal: null, isOutOfMemory: false };
   const signal = signalNames[state.ExitCode] ?? null;
   return { exitCode: signal === null ? state.ExitCode : null, signal, isOutOfMemory: state.OOMKilled };
 }
 
-/** The part of the engine's statistics that is read. Of a container that has ended, figures are missing or zero. */
+/**
+ * The fields of the engine's statistics that the platform reads. They are missing or zero if the container has exited.
+ */
 export interface EngineStats {
   readonly cpu_stats?: { readonly cpu_usage?: { readonly total_usage?: number } };
   readonly memory_stats?: { readonly usage?: number; readonly stats?: Readonly<Record<string, number>> };
 }
 
-/** Returns CPU time and memory, without the file cache that the kernel can drop; null for a container that has ended. */
+/**
+ * Returns the CPU time and the memory of a container, or null if it has exited. The memory excludes file cache that the
+ * kernel can reclaim.
+ */
 export function usageOf({ cpu_stats: cpu = {}, memory_stats: memory = {} }: EngineStats) {
   const cpuNs = cpu.cpu_usage?.total_usage ?? 0;
   const { usage = 0, stats = {} } = memory;
   if (cpuNs === 0 && usage === 0) return null;
-  // The first is of control groups 1, the second of control groups 2.
+  // The first field is from cgroup v1, the second from cgroup v2.
   const droppable = stats["total_inactive_file"] ?? stats["inactive_file"] ?? 0;
   return { cpuNs, memoryBytes: Math.max(0, usage - droppable) };
 }

@@ -18,9 +18,12 @@ import { pullImage } from "./image-pull.ts";
 export interface EngineRunnerOptions {
   /** The engine's address, such as `unix:///var/run/docker.sock`. */
   readonly address: string;
-  /** Names the platform among those that use the engine: its directory of instances. */
+  /** Identifier of this platform, because several platforms can use one engine: the directory of its instances. */
   readonly platform: string;
-  /** The network that containers join; null for one of the platform's own, without connections to other networks. */
+  /**
+   * Name of the network that containers join. Null if the platform creates its own network, which is isolated from
+   * other networks.
+   */
   readonly network: string | null;
   readonly gpuCount: number;
   /** Path of Docker's `config.json`, with the keys of registries. */
@@ -49,7 +52,10 @@ interface NetworkInspection {
   readonly IPAM?: { readonly Config?: readonly { readonly Gateway?: string }[] | null };
 }
 
-/** Runs images through a container engine. Its containers carry labels, by which the next run of the platform adopts or removes them. */
+/**
+ * Runs images through a container engine. Containers have labels, by which the next run of the platform finds them to
+ * adopt or remove them.
+ */
 export class EngineRunner implements ImageRunner, AsyncDisposable {
   readonly #options: EngineRunnerOptions;
   readonly #client: EngineClient;
@@ -64,7 +70,7 @@ export class EngineRunner implements ImageRunner, AsyncDisposable {
     this.#ownNetwork = `galatea-${createHash("sha256").update(options.platform).digest("hex").slice(0, 12)}`;
   }
 
-  /** Rejects with EngineUnavailable where no engine responds at the address. */
+  /** Opens a connection to the engine. Rejects with EngineUnavailable if no engine responds at the address. */
   static async open(options: EngineRunnerOptions): Promise<EngineRunner> {
     const client = new EngineClient(options.address, options.clock);
     try {
@@ -151,7 +157,7 @@ export class EngineRunner implements ImageRunner, AsyncDisposable {
     return await this.#containers([`${containerLabels.slot}=${id}`]);
   }
 
-  /** Returns the platform's containers with these labels, also those that have ended. */
+  /** Returns the platform's containers with these labels, including containers that have exited. */
   async #containers(labels: readonly string[]): Promise<readonly ListedContainer[]> {
     const label = [`${containerLabels.platform}=${this.#options.platform}`, ...labels];
     const filters = encodeURIComponent(JSON.stringify({ label }));
@@ -162,7 +168,7 @@ export class EngineRunner implements ImageRunner, AsyncDisposable {
     await ignoringAbsent(this.#client.call({ method: "DELETE", path: `/containers/${id}?force=true&v=true` }));
   }
 
-  /** Returns the network of containers. The platform's own is created when it is absent. */
+  /** Returns the network that containers join. Creates the platform's own network if it is missing. */
   async #network(): Promise<EngineNetwork> {
     const { network } = this.#options;
     const name = network ?? this.#ownNetwork;
@@ -179,13 +185,14 @@ export class EngineRunner implements ImageRunner, AsyncDisposable {
     const name = this.#ownNetwork;
     const found = await this.#client.call<readonly { readonly Name: string }[]>({ method: "GET", path: "/networks" });
     if (found.some(({ Name }) => Name === name)) return;
-    // Containers in it reach this machine alone: neither each other nor another network, and so no metadata service of a cloud.
+    // Containers in this network can reach only this machine. They cannot reach each other, other networks, or a
+    // cloud's metadata service.
     const Options = { "com.docker.network.bridge.enable_icc": "false" };
     const body = { Name: name, Driver: "bridge", Internal: true, Options };
     await this.#client.call({ method: "POST", path: "/networks/create", body });
   }
 
-  /** Removes the platform's own network, unless detached containers use it. */
+  /** Removes the platform's own network, unless detached containers still use it, and closes the client. */
   async [Symbol.asyncDispose](): Promise<void> {
     try {
       await ignoringAbsent(this.#client.call({ method: "DELETE", path: `/networks/${this.#ownNetwork}` }));
@@ -197,7 +204,7 @@ export class EngineRunner implements ImageRunner, AsyncDisposable {
   }
 }
 
-/** Docker responds with 403, Podman with 409. */
+/** Statuses of a request to remove a network that is in use: 403 from Docker, 409 from Podman. */
 const networkInUseStatuses: ReadonlySet<number> = new Set([403, 409]);
 
 async function ignoringAbsent(call: Promise<unknown>): Promise<void> {
@@ -208,12 +215,16 @@ async function ignoringAbsent(call: Promise<unknown>): Promise<void> {
   }
 }
 
-/** Returns the address of a container: a published port, or its own in a network without published ports. */
+/**
+ * Returns the address of a container: a published port of this machine, or the container's own IP address if no port is
+ * published.
+ */
 function addressOf({ NetworkSettings: { Networks = {}, Ports = {} } }: Inspection, directory: string): InstanceAddress {
   const published = Ports[`${containerPort}/tcp`]?.[0]?.HostPort;
   if (published !== undefined) return { kind: "tcp", host: "127.0.0.1", port: Number(published) };
   const host = Object.values(Networks)[0]?.IPAddress ?? "";
   if (host !== "") return { kind: "tcp", host, port: containerPort };
-  // A container that has ended has no address: this one refuses connections.
+  // A container that has exited has no address. Connections to this missing socket fail, so that callers see that the
+  // container is gone.
   return { kind: "socket", path: join(directory, "ended") };
 }

@@ -5,8 +5,8 @@ import { EngineClient } from "./engine-client.ts";
 import { readProgress } from "./image-pull.ts";
 
 /**
- * Loads the images of an archive to an engine's store. Resolves with the engine's lines, such as `Loaded image: churn:3`. Rejects with Node's error
- * for a file that cannot be opened, else with the engine's.
+ * Loads the images of an archive into an engine's store. Resolves with the lines that the engine prints, such as
+ * `Loaded image: churn:3`. Rejects with Node's error if the file cannot be opened, or with the engine's error.
  */
 export async function loadImage(
   path: string,

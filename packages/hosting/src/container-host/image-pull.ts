@@ -5,7 +5,7 @@ import { readDockerConfig, registryKey } from "./registry-keys.ts";
 
 export interface ImagePullOptions {
   readonly client: EngineClient;
-  /** Path of Docker's `config.json`, with the keys of registries; it may be missing. */
+  /** Path of Docker's `config.json`, which contains the credentials for registries. The file may be missing. */
   readonly dockerConfigPath: string;
   readonly clock: Clock;
 }
@@ -13,7 +13,10 @@ export interface ImagePullOptions {
 const pullMsMax = 3_600_000;
 const progressLineCharsMax = 1 << 20;
 
-/** Pulls an image that is not in the engine's store. An image that is there is not compared with its registry. */
+/**
+ * Pulls an image if the engine's store does not contain it. An image in the store is used as it is, even if the
+ * registry has a newer one.
+ */
 export async function pullImage(image: string, options: ImagePullOptions, outer: AbortSignal): Promise<void> {
   const { client, dockerConfigPath, clock } = options;
   if (await isStored(client, image, outer)) return;
@@ -46,7 +49,10 @@ async function isStored(client: EngineClient, image: string, signal: AbortSignal
   }
 }
 
-/** Without a tag, the engine would pull all tags of the repository. */
+/**
+ * Returns the image name with a tag or digest; the default is `latest`. Without a tag, the engine would pull all tags
+ * of the repository.
+ */
 function withTag(image: string): string {
   const name = image.slice(image.lastIndexOf("/") + 1);
   return /[:@]/.test(name) ? image : `${image}:latest`;
@@ -54,7 +60,10 @@ function withTag(image: string): string {
 
 const imagePath = (image: string) => image.split("/").map(encodeURIComponent).join("/");
 
-/** Resolves at the end of a stream of JSON values, one in each line. Rejects with the error of one that has an `error`. */
+/**
+ * Reads a stream of JSON values, one on each line. Resolves with the last 100 `stream` texts. Rejects with the text of
+ * the first `error` member.
+ */
 export async function readProgress(body: Readable): Promise<readonly string[]> {
   const printed: string[] = [];
   let rest = "";

@@ -1,20 +1,26 @@
 import { readFile } from "node:fs/promises";
 
-/** The part of Docker's `config.json` with the registries that `docker login` wrote keys for. Keys in credential helpers are not in it. */
+/**
+ * The fields of Docker's `config.json` that contain the credentials written by `docker login`. Credentials in
+ * credential helpers are not in this file and are not supported.
+ */
 interface DockerConfig {
   readonly auths?: Readonly<Record<string, { readonly auth?: string; readonly identitytoken?: string }>>;
 }
 
 const hubKey = "https://index.docker.io/v1/";
 
-/** Returns the name of an image's registry as Docker's configuration has it. */
+/** Returns the registry of an image, spelled as in Docker's `config.json`. */
 function registryOf(image: string): string {
   const [first = "", ...rest] = image.split("/");
   const isHost = rest.length > 0 && (/[.:]/.test(first) || first === "localhost");
   return isHost && first !== "docker.io" ? first : hubKey;
 }
 
-/** Returns the value of the engine's X-Registry-Auth header for an image; null without a key for its registry. */
+/**
+ * Returns the value of the engine's X-Registry-Auth header for an image; null if there are no credentials for its
+ * registry.
+ */
 export function registryKey(image: string, { auths = {} }: DockerConfig): string | null {
   const registry = registryOf(image);
   const { auth = "", identitytoken } = auths[registry] ?? auths[`https://${registry}`] ?? {};
@@ -28,7 +34,7 @@ export function registryKey(image: string, { auths = {} }: DockerConfig): string
   return key === null ? null : Buffer.from(JSON.stringify(key)).toString("base64url");
 }
 
-/** Reads Docker's configuration; a missing file has no keys. Rejects for one that cannot be read. */
+/** Reads Docker's `config.json`. A missing file counts as one without credentials; any other error rejects. */
 export async function readDockerConfig(path: string): Promise<DockerConfig> {
   try {
     return JSON.parse(await readFile(path, "utf8")) as DockerConfig;

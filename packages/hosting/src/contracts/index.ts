@@ -1,5 +1,5 @@
 /**
- * Contract suites for implementations of hosting's interfaces; a module of its own, because they import the test
+ * Contract suites for implementations of hosting's interfaces. They are a separate module because they import the test
  * runner.
  */
 export { instanceAgentContract, type InstanceAgentSubject } from "./instance-agent.contract.ts";

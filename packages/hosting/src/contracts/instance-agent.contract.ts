@@ -19,23 +19,23 @@ import {
   type InstanceEvent,
 } from "../instance-agent/index.ts";
 
-/**
- * An implementation under test: an agent over a host whose containers follow the variable BEHAVIOUR and the header
- * `do`.
- */
+/** An implementation under test. The variable BEHAVIOUR and the request header `do` control what its containers do. */
 export interface InstanceAgentSubject extends AsyncDisposable {
   readonly agent: InstanceAgent;
-  /** Opens another client of the agent; returns the same agent where it has no clients. */
+  /** Opens another client of the agent. Returns the same agent if the implementation has no clients. */
   connect(): Promise<InstanceAgent>;
-  /** `fail` prints `no such model` and exits, `sick` is never healthy. With many models they come from `putModel`. */
+  /**
+   * Returns a spec. A `fail` container prints `no such model` and exits; a `sick` one is never healthy. With the kind
+   * `many`, models come from `putModel`.
+   */
   specFor(behaviour: "serve" | "fail" | "sick", kind?: "one" | "many"): AgentInstanceSpec;
-  /** Puts an archive; `text: null` puts one that cannot be unpacked. */
+  /** Stores a model archive; `text: null` stores one that cannot be unpacked. */
   putModel(target: string, text: string | null): Promise<void>;
 }
 
 const signal = () => AbortSignal.timeout(testTimeoutMs);
 
-/** An instance whose events are recorded. */
+/** An instance that records its events. */
 class Watched {
   readonly events: InstanceEvent[] = [];
   readonly instance: AgentInstance;
@@ -69,7 +69,7 @@ const asked = (what: string | null, more: Partial<AgentRequest> = {}): AgentRequ
   ...more,
 });
 
-/** Runs the suite. The subject ends every instance that a test leaves running. */
+/** Registers the tests. The subject ends every instance that a test leaves running. */
 export function instanceAgentContract(name: string, open: (eventsMax?: number) => Promise<InstanceAgentSubject>): void {
   test(`${name}: an instance is put, put again, listed as it was put, measured, and deleted once`, async () => {
     await using subject = await open();
@@ -137,7 +137,7 @@ export function instanceAgentContract(name: string, open: (eventsMax?: number) =
     await using subject = await open();
     const watched = await new Watched(subject.agent, subject.specFor("serve")).started();
     await assert.rejects(watched.container.invoke(asked("die")), ContainerConnectionLost);
-    // The container is unhealthy or has ended: a request that another instance can take is not sent.
+    // The container is unhealthy or has exited. A request that another instance could process is not sent to it.
     await assert.rejects(watched.container.invoke(asked(null, { mayGoElsewhere: true })), RequestNotSent);
     const reply = await watched.container.invoke(asked(null));
     assert.equal(await text(reply.body), "question");
@@ -174,7 +174,7 @@ export function instanceAgentContract(name: string, open: (eventsMax?: number) =
     const deleted = first.instance.delete();
     const again = first.instance.delete();
     const second = new Watched(subject.agent, { ...spec, containers: subject.specFor("serve").containers });
-    // The new instance is put only when nothing is left of the old one.
+    // The new instance is put only after all resources of the old one have been released.
     assert.equal(await deleted, true);
     await again;
     await started;
@@ -313,7 +313,7 @@ export function instanceAgentContract(name: string, open: (eventsMax?: number) =
     assert.ok(value?.kind === "health" && value.instanceId === watched.instance.id);
     const resumed = await agent.events({ after: value.seq, signal: reading.signal }).next();
     assert.equal(resumed.value?.seq, value.seq + 1);
-    // Two hundred lines are printed without a reader; the agent keeps sixty-four.
+    // The container prints two hundred lines without a reader. The agent keeps the last sixty-four events.
     assert.equal(await text((await watched.container.invoke(asked("print"))).body), "printed");
     await eventually(async () => (await agent.state()).seq >= value.seq + 200);
     const late = agent.events({ after: value.seq, signal: reading.signal });

@@ -13,7 +13,7 @@ export interface LogStreamsOptions {
 /** Log streams that are initially empty. */
 export interface LogStreamsSubject extends AsyncDisposable {
   readonly logs: LogStreams;
-  /** Opens the same streams again. */
+  /** Opens the stored streams again, as a restart of the platform does. */
   again(): LogStreams;
 }
 
@@ -22,7 +22,7 @@ const stream = "AllTraffic/i-1";
 const startMs = Date.UTC(2026, 10, 21);
 const all: LogReadOptions = { startTimeMs: null, endTimeMs: null, startFromHead: true, eventsMax: 100, token: null };
 
-/** The suite for implementers of log streams. */
+/** Registers the tests that every implementation of log streams must pass. */
 export function logStreamsContract(
   name: string,
   open: (options: LogStreamsOptions) => Promise<LogStreamsSubject>,
@@ -83,7 +83,7 @@ export function logStreamsContract(
     const write = place.logs.writer(group, stream);
     for (let printed = 1; printed <= 20; printed++) {
       write(Buffer.from(`line ${printed}\n`));
-      // The second of two lines waits for the append of the first.
+      // Of two consecutive lines, the second is queued until the append of the first has ended.
       if (printed % 2 === 0) write(Buffer.from(`more\n`));
       const count = printed + Math.floor(printed / 2);
       const [names, page] = await Promise.all([

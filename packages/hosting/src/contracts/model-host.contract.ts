@@ -15,26 +15,24 @@ import { testTimeoutMs } from "@galatea/base/core/eventually-fixture.ts";
 
 type Behaviour = "serve" | "fail" | "hang";
 
-/**
- * An implementation under test: a host over a store of objects, and specs whose containers follow the variable
- * BEHAVIOUR.
- */
+/** An implementation under test. The variable BEHAVIOUR controls what the containers of its specs do. */
 export interface ModelHostSubject extends AsyncDisposable {
   readonly host: ModelHost;
   /**
-   * "serve": answers /ping at its address until SIGTERM, with 200 where its model's file `answer` is there (or it has many models), else
-   * with 500. "fail": prints `starting` and `no such model`, exits 3. "hang": ignores SIGTERM.
+   * Returns a spec. A `serve` container responds to GET /ping until SIGTERM: with 200 if its model has a file `answer`
+   * or it has many models, else with 500. A `fail` container prints `starting` and `no such model` and exits with code
+   * 3. A `hang` container ignores SIGTERM.
    */
   specFor(behaviour: Behaviour, more?: Partial<ContainerSpec>): InstanceSpec;
-  /** GET /ping at the instance's address: the status, null when nothing answers. */
+  /** Resolves with the status of GET /ping at the address; null if there is no response. */
   ping(address: InstanceAddress): Promise<number | null>;
-  /** Puts an archive with a file `answer`; gives its location, ETag and length. */
+  /** Stores an archive with a file `answer`. Resolves with its URL, ETag and length. */
   put(key: string): Promise<{ readonly url: string; readonly etag: string; readonly archiveBytes: number }>;
-  /** Opens the host of the next run of the platform; the one before is disposed. */
+  /** Disposes the host and opens the one of the next run of the platform. */
   reopen(): Promise<ModelHost>;
-  /** Ends a container by SIGKILL. */
+  /** Kills a container with SIGKILL. */
   kill(container: HostedContainer): void;
-  /** Returns whether an instance has left anything on its node. */
+  /** Resolves with whether processes or files of an instance remain on its node. */
   hasLeft(instanceId: string): Promise<boolean>;
 }
 
@@ -43,7 +41,7 @@ const slotsOf = ({ slots }: HostedInstance) => slots as readonly [ContainerSlot,
 
 const never = new AbortController().signal;
 
-/** Runs the suite. The subject deletes its own files; containers end with their host. */
+/** Registers the tests. The subject deletes its own files; disposal of a host ends its containers. */
 export function modelHostContract(name: string, open: () => Promise<ModelHostSubject>): void {
   const answered = async (subject: ModelHostSubject, address: InstanceAddress, expected = 200) => {
     while ((await subject.ping(address)) !== expected) await new Promise((resolve) => setTimeout(resolve, 5));
@@ -261,7 +259,7 @@ export function modelHostContract(name: string, open: () => Promise<ModelHostSub
     for (const slot of instance.slots) await slot.prepare(never);
     const [one, two] = await Promise.all(slotsOf(instance).map((slot) => slot.start(never)));
     assert.ok(one !== undefined && two !== undefined);
-    // Only the second container has a model with an answer in it.
+    // Only the model of the second container contains a file `answer`.
     await answered(subject, one.address, 500);
     await answered(subject, two.address, 200);
     await one.stop(5000);

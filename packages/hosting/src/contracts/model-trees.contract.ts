@@ -2,14 +2,14 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { ModelArchive, UnpackedModels } from "../model-cache/index.ts";
 
-/** An implementation under test: trees over a store with objects. */
+/** An implementation under test: unpacked models, and a store of archives. */
 export interface ModelTreesSubject extends AsyncDisposable {
   readonly trees: UnpackedModels;
-  /** Puts an object, replacing the previous one, whose archive has one file of `fileBytes`. */
+  /** Stores an archive with one file of `fileBytes` bytes. Replaces an earlier archive of the same target. */
   put(target: string, fileBytes: number): Promise<ModelArchive>;
-  /** Returns whether a container finds the files of a model. */
+  /** Resolves with whether a container would find the files of a model. */
   holds(id: string): Promise<boolean>;
-  /** Changes a model's file without the knowledge of the trees. */
+  /** Changes a model's file on disk without using `trees`. */
   damage(id: string): Promise<void>;
   /** Opens the instance again, as the next run of the platform does. */
   reopen(): Promise<UnpackedModels>;

@@ -100,8 +100,9 @@ const modelArguments: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Returns CreateModel's error text for an environment variable; null if the variable is allowed. `image` is the container's; null where it is not
- * known. The platform's server is not in an image of a user: that may have every variable but the port.
+ * Returns CreateModel's error text for an environment variable; null if the variable is allowed. `image` is the image
+ * of the container; null if it is unknown. An image of a user does not contain the platform's server, so that it may
+ * have every variable except the port.
  */
 export function environmentVariableError(name: string, value: string, image: string | null = null): string | null {
   const refusal = (reason: string) => `Environment variable ${name} is not allowed: ${reason}.`;

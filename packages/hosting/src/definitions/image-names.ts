@@ -14,7 +14,7 @@ export interface EngineImage {
   readonly image: string;
 }
 
-/** The program of a container: one of ours, or an image. */
+/** The program of a container: a built-in container, or an image that a container engine runs. */
 export type ContainerRuntime = BuiltInRuntime | EngineImage;
 
 interface ImageRow {

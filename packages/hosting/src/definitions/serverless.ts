@@ -9,7 +9,10 @@ const mebi = 2 ** 20;
 /** Memory per vCPU of a serverless instance. SageMaker does not publish its ratio; this is the ratio of AWS Lambda. */
 const memoryMbPerVcpu = 1769;
 
-/** Returns the error text for an invalid serverless configuration; null if it is valid. The ranges of single members are checked before. */
+/**
+ * Returns the error text for an invalid serverless configuration; null if it is valid. The caller has checked the range
+ * of each member before.
+ */
 export function serverlessConfigError({ MemorySizeInMB, MaxConcurrency, ProvisionedConcurrency }: ServerlessConfig) {
   if (MemorySizeInMB % memoryStepMb !== 0) {
     return `MemorySizeInMB of a serverless variant has to be one of 1024, 2048, 3072, 4096, 5120 and 6144, not ${MemorySizeInMB}.`;
