@@ -64,10 +64,7 @@ interface Entry extends AlarmRecord {
   readonly reads: ReadonlySet<string>;
 }
 
-/**
- * Delay in milliseconds between the end of an interval and its evaluations. The interval's metrics are recorded in this
- * time.
- */
+/** Delay of evaluations after each interval, in milliseconds: the interval's metrics must be recorded before. */
 const afterTickMs = 500;
 const rulesDeep = 10;
 /** Maximum number of pending actions of one alarm; each action above the limit replaces the oldest one. */
@@ -186,10 +183,7 @@ export class Alarms implements AsyncDisposable {
     await this.#evaluate(definition.name);
   }
 
-  /**
-   * Changes the description or the tags of an alarm; does nothing if the alarm does not exist. The alarm is not
-   * evaluated.
-   */
+  /** Changes the description or the tags of an alarm without evaluating it; does nothing if the alarm does not exist. */
   async amend(name: string, change: (definition: AlarmDefinition) => AlarmDefinition): Promise<void> {
     await this.#locks.run(name, async () => {
       const entry = this.#entries.get(name);
@@ -360,10 +354,7 @@ export class Alarms implements AsyncDisposable {
     });
   }
 
-  /**
-   * Stores the result of an evaluation on disk, then in memory. If the state is new, starts its actions and evaluates
-   * the composite alarms that depend on the alarm.
-   */
+  /** Stores the new state of an alarm, starts its actions, and evaluates the composite alarms that depend on it. */
   async #changeState(
     definition: AlarmDefinition,
     found: Pick<AlarmStatus, "state" | "reason" | "reasonData">,
@@ -455,8 +446,7 @@ export class Alarms implements AsyncDisposable {
         `AlarmRule contains alarms that do not exist: ${absent.join(", ")}. Create them first.`,
       );
     }
-    // An alarm is visited again only at a greater depth. A visit for each path between alarms could take exponential
-    // time.
+    // An alarm is visited again only at a greater depth: visiting every path could take exponential time.
     const deepest = new Map<string, number>();
     const visit = (each: AlarmRule, depth: number): void => {
       if (depth > rulesDeep)

@@ -22,7 +22,7 @@ export class ConcurrencySampler {
     this.#options = options;
   }
 
-  /** Starts sampling, unless it is running. Call this for each request. */
+  /** Starts sampling if it is not running. Call this for each request. */
   touch(): void {
     if (this.#isLooking) return;
     this.#isLooking = true;

@@ -33,7 +33,8 @@ export class EndpointMirrors {
   /** Returns, by fleet, the objects that copy the fleet's requests; undefined if no requests are copied. */
   watchesOf({ generations }: EndpointRecord, fleetOf: FleetOf): ReadonlyMap<VariantFleet, MirroredCalls> | undefined {
     const watches = generations.flatMap((generation) => this.#watchesOf(generation, fleetOf));
-    // The record may have ended the capture or changed its target: records captured so far are written now.
+    // The new record may end the capture or change its destination. Records that were captured before are written
+    // first.
     if (this.#isCapturing) this.#mirrors.captures.flush(this.#share.endpointName);
     this.#isCapturing = generations.some(({ dataCapture = null }) => captureSettings(dataCapture) !== null);
     return watches.length === 0 ? undefined : new Map(watches);

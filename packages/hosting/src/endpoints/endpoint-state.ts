@@ -253,7 +253,7 @@ function* sizesToCome(record: EndpointRecord): Iterable<Sizes> {
   yield new Map(record.generations.map(({ number, variants }) => [number, variants.map(({ observed }) => observed)]));
   for (let now = record, step = currentStep(now); step !== null; now = afterSuccess(now), step = currentStep(now)) {
     yield sizesOf(step);
-    // A rollback can start from both sides of this step: before and after its instances are in service.
+    // A rollback can start before or after the instances of this step are in service. The loop visits both cases.
     if (now.state.at === "Updating") {
       const back = applyEndpointEvent(now, { kind: "failed", reason: "" }).state;
       if (back.at === "RollingBack") yield* back.change.steps.map(sizesOf);

@@ -25,7 +25,7 @@ export interface FleetOptions {
   readonly requestMemory: ByteBudget;
   /** The nodes on which the host runs instances. */
   readonly nodes: Nodes;
-  /** True where a lost instance is replaced on another node; elsewhere its host brings it back. */
+  /** True if the fleet replaces a lost instance on another node. False if the instance's host restarts it. */
   readonly replacesLost: boolean;
   /** Returns the agent that runs a node's instances. */
   readonly agentOf: (node: NodeId) => InstanceOpener;

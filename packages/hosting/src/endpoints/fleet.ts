@@ -43,7 +43,10 @@ export interface FleetDependencies {
    * caller disposes the result when the instances have ended.
    */
   readonly claim: (what: () => Footprint, instanceType: string) => Disposable;
-  /** Places the fleet's instances on nodes. Without a placer, the instances are counted for no owner. */
+  /**
+   * Places the fleet's instances on nodes. Without a placer, `fleet.nodes` places them, and their memory belongs to no
+   * owner.
+   */
   readonly placer?: InstancePlacer;
   /** Records the maximum measured bytes of memory of each container of a model, in their order; zero if not measured. */
   readonly memorySeen: (model: ModelRecord, mostBytes: readonly number[]) => void;
@@ -229,14 +232,15 @@ export class Fleet implements VariantFleet {
           await member.start(signal);
           return member;
         } catch (error) {
-          // The node of an agent that does not respond has no capacity any more: another one is found, or none.
+          // A node whose agent does not respond counts as a node without capacity. The next attempt chooses another
+          // node or fails.
           if (!(error instanceof ContainerConnectionLost) || attempt >= attemptsMax) throw error;
         }
       }
     };
     const started = await Promise.allSettled(Array.from({ length: missingCount }, start));
     const failed = started.find((outcome) => outcome.status === "rejected");
-    // In the order of their ordinals, whichever started first.
+    // Instances are added in the order of their ordinals, not in the order in which they started.
     const added = started.flatMap((outcome) => (outcome.status === "fulfilled" ? [outcome.value] : []));
     if (failed === undefined) {
       this.#add(added);
@@ -274,7 +278,7 @@ export class Fleet implements VariantFleet {
     this.#tasks.run((closing) => replaceWhenLost(member, { nodes, isMember, replace }, closing));
   }
 
-  /** Returns false when no node has capacity. */
+  /** Replaces a lost instance with a new one that has the same ordinal. Returns false if no node has capacity. */
   #replace(lost: VariantInstance): boolean {
     const { logger } = this.#options;
     let placed: NodeReservation;
@@ -358,7 +362,10 @@ export class Fleet implements VariantFleet {
     }
   }
 
-  /** `chosen` is the only instance that may get the request; null for any. */
+  /**
+   * Sends a request to an instance, and to another one if the first did not receive it. `chosen` is the only instance
+   * that may get the request; null for any.
+   */
   async #invokeInstance(
     request: InvocationRequest,
     peerCount: number,

@@ -73,7 +73,10 @@ function sum(one: InstanceUsage, other: InstanceUsage): InstanceUsage {
   };
 }
 
-/** Combines the GPU usage of containers. Memory is added. The busy time of a GPU already includes all processes, so its maximum counts. */
+/**
+ * Returns the combined GPU usage of two containers. Memory is added. The busy time of a GPU already includes all
+ * processes, so that the maximum is used.
+ */
 function sumOfGpus(one: GpuUsage | null, other: GpuUsage | null): GpuUsage | null {
   if (one === null || other === null) return one ?? other;
   return { busy: Math.max(one.busy, other.busy), memory: one.memory + other.memory };

@@ -3,8 +3,8 @@ import type { Nodes } from "../nodes/index.ts";
 import type { VariantInstance } from "./variant-instance.ts";
 
 /**
- * Waits until an instance is lost, because its agent has lost it or does not respond, and then calls `replace` each time that a node may have
- * capacity, until it returns true. Ends when `isMember` returns false.
+ * Waits until an instance is lost, because its agent has lost it or does not respond. Then calls `replace` whenever a
+ * node may have capacity, until `replace` returns true. Resolves early if `isMember` returns false.
  */
 export async function replaceWhenLost(
   instance: Pick<VariantInstance, "isLost" | "lost">,

@@ -50,12 +50,12 @@ export function busyThreshold(inFlightSum: number, instanceCount: number, limits
 }
 
 /**
- * Returns the instance for a request. A keyed hash of the model's name and the ordinals ranks the instances for each model
- * (rendezvous hashing). An added or removed instance changes only the ranking of the models that it gains or had. The
- * request goes to the highest-ranked instance that has the model and is not too busy. If no instance has the model, it is
- * loaded on the highest-ranked one that is not too busy. If all instances with the model are too busy, an additional copy
- * is loaded on the next one. If the highest-ranked instance lacks the model, a copy is loaded there, too. The request
- * itself never waits for an additional copy.
+ * Returns the instance for a request. A keyed hash of the model's name and the ordinals ranks the instances for each
+ * model (rendezvous hashing). Adding or removing an instance changes the highest-ranked instance of few models. The
+ * request goes to the highest-ranked instance that has the model and is not too busy. If no instance has the model, it
+ * is loaded on the highest-ranked one that is not too busy. If all instances with the model are too busy, an additional
+ * copy is loaded on the next one. If the highest-ranked instance lacks the model, a copy is loaded there, too. The
+ * request itself never waits for an additional copy.
  */
 export function routeModelRequest<Instance extends RoutingCandidate>(
   instances: readonly [Instance, ...Instance[]],

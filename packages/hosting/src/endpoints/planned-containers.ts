@@ -96,7 +96,9 @@ function variableBytes({ Environment: environment }: ContainerDefinition, name: 
   return Number.isSafeInteger(bytes) && bytes > 0 ? bytes : Infinity;
 }
 
-/** Divides a total into equal shares. A share above a recipient's want is reduced to it, and the rest is divided among the others. */
+/**
+ * Divides a total into equal shares. No recipient gets more than it wants; what remains is divided among the others.
+ */
 export function divideFairly(whole: number, wants: readonly number[]): readonly number[] {
   const shares = wants.map(() => 0);
   const modestFirst = wants.map((_, index) => index).toSorted((a, b) => (wants[a] ?? 0) - (wants[b] ?? 0));

@@ -26,7 +26,10 @@ import {
 /** SageMaker's limits for serverless variants. */
 const payloadBytesMax = 4 * 1024 * 1024;
 const startMsMax = 180_000;
-/** Maximum wait for a start; below the time-out of clients, so that they get an error response. */
+/**
+ * Maximum wait of a request for a start, in milliseconds. It is shorter than the time-out of clients, so that they get
+ * an error response.
+ */
 const startWaitMsMax = 55_000;
 
 /**
@@ -35,7 +38,7 @@ const startWaitMsMax = 55_000;
  * resources. With provisioned concurrency, the instance is always running.
  */
 export class ServerlessFleet implements VariantFleet {
-  /** Null: the fleet claims its memory while the instance runs. */
+  /** Null, because serverless variants do not support multi-model containers. */
   readonly models = null;
   readonly #fleet: Fleet;
   readonly #dependencies: FleetDependencies;
@@ -86,7 +89,7 @@ export class ServerlessFleet implements VariantFleet {
     return this.#fleet.unconfined;
   }
 
-  /** Always true: a request can wait for the instance's start here as well as in any other fleet. */
+  /** True until the fleet drains: waiting for the instance's start takes no longer here than in another fleet. */
   get canServe(): boolean {
     return !this.#isDraining;
   }
@@ -122,7 +125,10 @@ export class ServerlessFleet implements VariantFleet {
     if (this.#isKept) await this.#fleet.inService(signal);
   }
 
-  /** Ends provisioned concurrency: the instance is stopped after the idle time. */
+  /**
+   * Sets the maximum and the provisioned concurrency. Without provisioned concurrency, the instance is stopped after
+   * the idle time.
+   */
   shrinkTo({ instanceCount, concurrency }: FleetSize): Promise<void> {
     this.#concurrency = concurrency ?? this.#concurrency;
     this.#isKept = instanceCount > 0;
@@ -130,7 +136,7 @@ export class ServerlessFleet implements VariantFleet {
     return Promise.resolve();
   }
 
-  /** A cold instance has no sessions. */
+  /** Returns whether the instance has an open session with this id. A cold instance has none. */
   holdsSession(id: string): boolean {
     return this.#fleet.holdsSession(id);
   }
@@ -232,8 +238,8 @@ export class ServerlessFleet implements VariantFleet {
   }
 
   /**
-   * Resolves when the instance is running; starts it if it is cold. With "insists", a failed start is retried after a
-   * pause.
+   * Resolves when the instance is running; starts it if it is cold. With "insists", a start is attempted even if the
+   * retry delay after an earlier failure has not expired. Rejects with StartFailure.
    */
   async #untilRunning(signal: AbortSignal, how: "asks" | "insists"): Promise<void> {
     for (let hasWaited = false; ; hasWaited = true) {
@@ -351,7 +357,10 @@ export class ServerlessFleet implements VariantFleet {
   }
 }
 
-/** The failure of an instance's start for which a request has waited. */
+/**
+ * The error if the start of an instance has failed. `cause` is the failure, and `againInMs` the time until a new start
+ * is allowed.
+ */
 class StartFailure extends Error {
   readonly againInMs: number;
 

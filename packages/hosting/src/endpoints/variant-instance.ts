@@ -115,7 +115,7 @@ export class VariantInstance implements AsyncDisposable {
     return this.#instance.view.containers.every((view) => view.isHealthy);
   }
 
-  /** True if its agent has lost the instance, or does not respond. */
+  /** True if the agent of the instance's node has lost the instance or does not respond. */
   get isLost(): boolean {
     return this.#instance.view.isLost;
   }

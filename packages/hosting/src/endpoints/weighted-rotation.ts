@@ -7,16 +7,16 @@ export interface WeightedItem {
 interface Entry<Item> {
   readonly item: Item;
   readonly share: number;
-  /** Number of requests that the item's share entitles it to, minus the number of times it was chosen. */
+  /** Number of requests that the item should have received by its share, minus the number that it has received. */
   credit: number;
 }
 
 /**
- * Distributes requests over items by weight, deterministically. After any number of requests, each item has been chosen
- * within less than one request of its share (R. Tijdeman, "The chairman assignment problem", 1980). Of the items with
- * enough credit, the one is chosen that would otherwise fall behind by a whole request first. The smooth weighted round
- * robin of web servers chooses the item with the most credit, and deviates by more than one request for many unequal
- * weights. A choice takes time proportional to the number of items.
+ * Distributes requests over items by weight, deterministically. After any number of requests, the requests of each item
+ * differ from its share by less than one (R. Tijdeman, "The chairman assignment problem", 1980). Among the items with
+ * enough credit, `next` chooses the one that would be the first to fall a whole request behind its share. The smooth
+ * weighted round robin of web servers chooses the item with the most credit. For many unequal weights, it deviates by
+ * more than one request. A choice takes time proportional to the number of items.
  */
 export class WeightedRotation<Item extends WeightedItem> {
   readonly #entries: Entry<Item>[];

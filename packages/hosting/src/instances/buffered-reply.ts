@@ -13,8 +13,8 @@ export interface BufferedReplyOptions {
 }
 
 /**
- * Buffers a response as undici reads it. A stream with its iterator costs more than a small request itself: 10,000
- * small requests a second with this class, 6,000 with `request` (bench row `transform`).
+ * Buffers a response while undici receives it. This is faster than undici's `request` with a body stream: 10,000
+ * instead of 6,000 small requests per second (bench row `transform`).
  */
 export class BufferedReplyHandler implements Dispatcher.DispatchHandler {
   readonly reply: Promise<BufferedReply>;

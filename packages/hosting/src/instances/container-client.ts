@@ -12,14 +12,17 @@ import type { InstanceAddress } from "./model-host.ts";
 
 export interface ContainerClientLimits {
   readonly connectionsMax: number;
-  /** Connections for streams, in addition to those for other requests, which long streams would block. */
+  /**
+   * Maximum number of connections for streamed responses. They are separate, because long streams would otherwise block
+   * other requests.
+   */
   readonly streamConnectionsMax: number;
   readonly connectMsMax: number;
   readonly pingMsMax: number;
-  /** Maximum time without progress; the caller's signal limits the total time of a response. */
+  /** Maximum time without progress, in milliseconds. The caller's signal limits the total time of a response. */
   readonly stalledMsMax: number;
   readonly keepAliveMs: number;
-  /** Maximum time of a load or unload (SageMaker gives 360 s). */
+  /** Maximum time of loading or unloading a model, in milliseconds. SageMaker allows 360 s. */
   readonly loadMsMax: number;
 }
 
@@ -38,7 +41,7 @@ export interface ContainerRequest {
   readonly path: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: Uint8Array | Dispatcher.DispatchOptions["body"];
-  /** True if the signal alone limits the time without data. */
+  /** True for a streamed response: it has no limit for the time without data except the signal. */
   readonly isStreamed: boolean;
   readonly signal: AbortSignal;
 }
@@ -46,7 +49,7 @@ export interface ContainerRequest {
 export interface ContainerReply {
   readonly status: number;
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
-  /** Must be consumed or destroyed. */
+  /** The caller must read the body to its end or destroy it. */
   readonly body: Dispatcher.ResponseData["body"];
 }
 
@@ -57,7 +60,7 @@ export interface BufferedRequest extends BufferedReplyOptions {
   readonly body: Buffer;
 }
 
-/** The error with which `admit` rejects a response; the connection is healthy. */
+/** The error that `admit` throws to reject a response. It does not mark the container as unhealthy. */
 export class ResponseRejected extends Error {
   constructor(message: string) {
     super(message);
@@ -68,35 +71,38 @@ export class ResponseRejected extends Error {
 /** Maximum size of a container's error response that is passed to the client. */
 export const errorTextBytesMax = 64 * 1024;
 
-/** The memory that a model's load added, as our server reports it. */
+/** Response header with the bytes of memory that a load has added. Only the platform's own server sends it. */
 const memoryHeader = "x-galatea-model-bytes";
 
-/** Header of a ping's response: the kinds of isolation that the container cannot apply, as our server reports them. */
+/**
+ * Response header of a ping with the kinds of isolation that the container cannot apply. Only the platform's own server
+ * sends it.
+ */
 const unconfinedHeader = "x-galatea-unconfined";
-/** Limits for that header, which any container may send. */
+/** Limits for the contents of `unconfinedHeader`: any container may send the header. */
 const unconfinedRowsMax = 16;
 const unconfinedCharsMax = 500;
 
-/** Errors of a request for which there was no connection, or a closed one. */
+/** Codes of errors that occur before a request is sent: there was no connection, or it was already closed. */
 const neverSent = new Set(["ECONNREFUSED", "ENOENT", "EPIPE"]);
 
-/** The error of a response body that its reader destroyed. */
+/** Code of the error of a response body whose reader destroyed it. */
 const droppedCode = "UND_ERR_ABORTED";
 
-/** Reasons by the kind of isolation that is missing. */
+/** Reasons why kinds of isolation are missing, by kind. */
 export type MissingIsolation = Readonly<Record<string, string>>;
 
 /** A client of the container contract over persistent connections. */
 export class ContainerClient implements ModelContainer, AsyncDisposable {
   readonly #pool: Pool;
   readonly #streams: Pool;
-  /** Connections for pings only: requests may occupy all others. */
+  /** A separate connection for pings, because requests may occupy all connections of the other pools. */
   readonly #pings: Pool;
   readonly #limits: ContainerClientLimits;
   readonly #clock: Clock;
   readonly #onChanged: () => void;
   readonly #isSocket: boolean;
-  /** True after a connection broke, until the next response: the container may be ending. */
+  /** True after a connection broke, until the next response to a ping: the container may be terminating. */
   #isUnhealthy = false;
   #answerCount = 0;
   #toldUnconfined = "";
@@ -129,7 +135,7 @@ export class ContainerClient implements ModelContainer, AsyncDisposable {
     this.#streams = new Pool(origin, { ...poolOptions, ...silent, connections: limits.streamConnectionsMax });
   }
 
-  /** Number of responses so far, including pings. */
+  /** Number of responses to requests and pings. */
   get answerCount(): number {
     return this.#answerCount;
   }
@@ -139,23 +145,23 @@ export class ContainerClient implements ModelContainer, AsyncDisposable {
   }
 
   /**
-   * Returns whether an error means that the container did not receive the whole request, so that it has not acted on
-   * it. A Unix socket is reset when its process ends with unread data in it, and each connection has one request at a
-   * time; a TCP connection is reset for other reasons, too.
+   * Returns whether an error means that the container did not process the request, so that it can be sent again. The
+   * kernel resets a Unix socket when its process exits with unread data, and each connection has one request at a time.
+   * A TCP connection can be reset for other reasons, so that ECONNRESET is not sufficient there.
    */
   wasNotSent(error: unknown): boolean {
     const { code = "" } = error as NodeJS.ErrnoException;
     return neverSent.has(code) || (this.#isSocket && code === "ECONNRESET");
   }
 
-  /** The container's last report; null if it sends none. */
+  /** The kinds of isolation that the container reported as missing; null if it has reported none. */
   get unconfined(): MissingIsolation | null {
     return this.#unconfined;
   }
 
   /**
-   * Returns whether the container responds with 200 in time. A refused connection is no error: the container is not up
-   * yet.
+   * Returns whether the container responds to a ping with status 200 within the limit. A refused connection returns
+   * false, because a starting container does not listen yet. Rejects only when the signal aborts.
    */
   async ping(signal: AbortSignal): Promise<boolean> {
     try {
@@ -179,7 +185,7 @@ export class ContainerClient implements ModelContainer, AsyncDisposable {
     }
   }
 
-  /** Returns the container's `/execution-parameters` body; null if it has none. */
+  /** Returns the body of the container's `/execution-parameters` response; null if the status is not 200. */
   async executionParameters(signal: AbortSignal): Promise<string | null> {
     using limit = openDeadline({ clock: this.#clock, afterMs: this.#limits.stalledMsMax, signal });
     const reply = await this.#pool.request({ method: "GET", path: "/execution-parameters", signal: limit.signal });
@@ -187,7 +193,10 @@ export class ContainerClient implements ModelContainer, AsyncDisposable {
     return reply.statusCode === 200 ? text : null;
   }
 
-  /** Rejects without a response: with the connection's error, or the signal's reason. */
+  /**
+   * Sends a request to the container. Any status resolves. Rejects with the connection's error or the signal's reason
+   * if there is no response.
+   */
   async invoke(request: ContainerRequest): Promise<ContainerReply> {
     const { path, headers, body, isStreamed, signal } = request;
     const pool = isStreamed ? this.#streams : this.#pool;
@@ -206,7 +215,7 @@ export class ContainerClient implements ModelContainer, AsyncDisposable {
     return { status: reply.statusCode, headers: reply.headers, body: reply.body };
   }
 
-  /** Invokes the container and buffers the response; calls `admit` as it grows. */
+  /** Sends a request and buffers the response. Calls `admit` with the byte length after each chunk. */
   async invokeBuffered({ path, headers, body, ...options }: BufferedRequest): Promise<BufferedReply> {
     const handler = new BufferedReplyHandler(options);
     try {
@@ -220,7 +229,7 @@ export class ContainerClient implements ModelContainer, AsyncDisposable {
     }
   }
 
-  /** Rejects with ContainerLostError when the connection breaks. */
+  /** Requests the container to load a model. Rejects with ContainerEndedError if the connection breaks. */
   async load(model: { readonly id: string; readonly target: string }, signal: AbortSignal): Promise<ModelLoadReply> {
     let reply;
     let message;
@@ -239,7 +248,7 @@ export class ContainerClient implements ModelContainer, AsyncDisposable {
       this.#setUnhealthy(true);
       throw new ContainerEndedError(error);
     }
-    // 409: the model is loaded already (the response of its load was lost).
+    // 409: the container has already loaded the model, because an earlier response to the load was lost.
     if (reply.statusCode === 200 || reply.statusCode === 409) {
       return { outcome: "loaded", memoryBytes: statedBytes(reply.headers) };
     }
@@ -298,7 +307,7 @@ export class ContainerClient implements ModelContainer, AsyncDisposable {
   }
 }
 
-/** Returns undici's form of an address. An IPv6 address is in brackets in an origin. */
+/** Returns an address in undici's form. An IPv6 address is in brackets. */
 function connectionOf(address: InstanceAddress): { readonly origin: string; readonly socketPath?: string } {
   switch (address.kind) {
     case "socket":
@@ -312,18 +321,20 @@ function connectionOf(address: InstanceAddress): { readonly origin: string; read
   }
 }
 
-/** Returns null where the container does not report it. */
+/** Returns the bytes of memory that the container reports for a model; null if it does not report them. */
 function statedBytes(headers: ContainerReply["headers"]): number | null {
   const stated = Number(headers[memoryHeader] ?? Number.NaN);
   return Number.isFinite(stated) ? stated : null;
 }
 
-/** Encodes a header value: they are Latin-1 on the wire; a key with other characters is sent as its UTF-8 bytes. */
+/**
+ * Encodes text for a header. Node writes header values as Latin-1, so that UTF-8 bytes are sent for other characters.
+ */
 function headerText(text: string): string {
   return Buffer.from(text, "utf8").toString("latin1");
 }
 
-/** Returns the beginning of an error's body; the rest is discarded. */
+/** Returns the first bytes of an error's body, up to `errorTextBytesMax`. Leaving the loop destroys the stream. */
 export async function readErrorText(body: Readable): Promise<string> {
   const parts: Buffer[] = [];
   let byteLength = 0;

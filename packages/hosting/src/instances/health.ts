@@ -1,25 +1,25 @@
-/** The health of a container between two checks. */
+/** The health of a container after its last check. */
 export interface ProbeState {
-  /** Number of consecutive checks without a response or CPU time used. */
+  /** Number of consecutive checks in which the container neither responded nor used CPU time. */
   readonly silentCount: number;
-  /** Time of the last response. */
+  /** Epoch milliseconds of the last check with a response. */
   readonly answeredMs: number;
-  /** CPU time of the container's main process at the last check in nanoseconds, null if it could not be read. */
+  /** CPU time of the container's main process at the last check, in nanoseconds; null if it could not be read. */
   readonly workedNs: number | null;
 }
 
 export interface ProbeResult {
   readonly atMs: number;
-  /** True after a ping, or a request since the last check, was answered. */
+  /** True if the container has responded to the ping, or to any request since the last check. */
   readonly isAnswered: boolean;
   readonly workedNs: number | null;
-  /** True if the platform itself was late: the response may be in its own queue. */
+  /** True if the platform's own event loop was late, so that the response may already be in the socket. */
   readonly isLate: boolean;
 }
 
 export interface ProbeLimits {
   readonly missedPingsMax: number;
-  /** Time after which a container that uses CPU time without responding is assumed to be in an endless loop. */
+  /** Milliseconds without a response after which a container that uses CPU time is assumed to be in an endless loop. */
   readonly busyMsMax: number;
 }
 
@@ -28,8 +28,9 @@ export function newProbeState(atMs: number): ProbeState {
 }
 
 /**
- * Returns the health after a check, or the reason to replace the container. A container that answers no pings is dead
- * if it uses no CPU time: a stopped or blocked process uses none, a busy one answers later.
+ * Returns the health after a check, or the reason to replace the container. A container that responds to no pings and
+ * uses no CPU time is stopped or blocked, and is replaced soon. One that uses CPU time gets more time, because a busy
+ * container responds later.
  */
 export function evaluateProbe(before: ProbeState, look: ProbeResult, limits: ProbeLimits): ProbeState | string {
   const { atMs, isAnswered, workedNs, isLate } = look;

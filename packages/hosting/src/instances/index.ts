@@ -1,4 +1,7 @@
-/** One instance: its container through the `ModelHost` interface, the client of its contract, and its health. */
+/**
+ * One instance: its containers through the `ModelHost` interface, the client of the container contract, and health
+ * checks.
+ */
 export {
   readErrorText,
   errorTextBytesMax,

@@ -4,19 +4,19 @@ import { newProbeState, evaluateProbe, type ProbeResult } from "./health.ts";
 import type { ContainerEnd, ContainerSlot, HostedContainer, InstanceUsage } from "./model-host.ts";
 
 export interface InstanceLimits {
-  /** From the start of the container to its first 200 on /ping. */
+  /** Maximum milliseconds from the start of the container to its first status 200 on /ping. */
   readonly startMsMax: number;
   readonly pingIntervalMs: number;
-  /** Consecutive pings that a container in service may miss while it uses no CPU time, before it is restarted. */
+  /** Number of consecutive pings that a container may miss while it uses no CPU time, before it is restarted. */
   readonly missedPingsMax: number;
-  /** Maximum time without a response of a container that uses CPU time. */
+  /** Maximum milliseconds without a response of a container that uses CPU time. */
   readonly busyMsMax: number;
   readonly restartDelayMsMin: number;
   readonly restartDelayMsMax: number;
-  /** Time in service after which the next failure counts as the first again. */
+  /** Milliseconds in service after which the restart delay starts from its minimum again. */
   readonly settledMs: number;
   readonly stopGraceMs: number;
-  /** Idle time after which the instance of a serverless variant is stopped. */
+  /** Idle time after which the instance of a serverless variant is stopped, in milliseconds. */
   readonly idleMsMax: number;
   readonly container: ContainerClientLimits;
 }
@@ -34,28 +34,33 @@ export const instanceLimits: InstanceLimits = {
   container: containerLimits,
 };
 
-/** A starting container is pinged often: a small model is in service within milliseconds. */
+/**
+ * Intervals between pings of a starting container, in milliseconds. They are short because a small model loads within
+ * milliseconds.
+ */
 const firstPingsIntervalMs = 10;
 const laterPingsIntervalMs = 100;
 
-/** Delay of a ping beyond its limit that is attributed to the platform's own event loop. */
+/**
+ * A ping that exceeds its time limit by this many milliseconds is attributed to a blocked event loop of the platform.
+ */
 const lateMsMin = 500;
 
-/** Interval of pings after a connection broke. */
+/** Interval between pings after a connection broke, in milliseconds. */
 const unhealthyPingIntervalMs = 20;
 
 /** Number of consecutive failed starts after which requests no longer wait for the next one. */
 const failedStartsMax = 3;
 
 export type ContainerState =
-  /** Looks for a container of a previous run of the platform, and adopts it. */
+  /** A container of a previous run of the platform is searched and adopted. */
   | { readonly at: "adopting" }
   | { readonly at: "starting" }
   | { readonly at: "in-service"; readonly container: HostedContainer; readonly client: ContainerClient }
   | { readonly at: "waiting"; readonly failure: string }
   | { readonly at: "stopped" };
 
-/** The failure of a container's start: its cause, and the last lines of output. */
+/** The error of a container that failed to start, with the cause and the container's last lines of output. */
 export class InstanceFailure extends Error {
   readonly containerName: string;
   readonly lastLines: readonly string[];
@@ -69,9 +74,9 @@ export class InstanceFailure extends Error {
 }
 
 export interface InstanceContainerOptions {
-  /** Id of its instance. */
+  /** Id of the container's instance. */
   readonly id: string;
-  /** Name in error messages. */
+  /** Name of the container in error messages. */
   readonly name: string;
   /** Owned by the caller; not used after disposal of this container. */
   readonly slot: Pick<ContainerSlot, "adopt" | "start">;
@@ -79,19 +84,20 @@ export interface InstanceContainerOptions {
   readonly clock: Clock;
   readonly logger: Logger;
   /**
-   * Prepares the container's files, before its first start and again until it succeeds. Leaves nothing when it rejects.
+   * Prepares the container's files before its first start; called again until it succeeds. Must leave no files when it
+   * rejects.
    */
   readonly prepare: (signal: AbortSignal) => Promise<void>;
-  /** Called instead of `prepare` for an adopted container: reads the models that it has loaded. */
+  /** Called instead of `prepare` for an adopted container. Reads the models that the container has loaded. */
   readonly takeOver: (client: ContainerClient, signal: AbortSignal) => Promise<void>;
-  /** Called when the container has ended; it will be restarted. */
+  /** Called when a container in service has ended. The container is then restarted. */
   readonly onLost: () => void;
   /** Called when the state, or the health of the connections, has changed. */
   readonly onChanged: () => void;
 }
 
 /**
- * Keeps one container in service: starts it, waits for its health, watches it, and restarts it with growing delays.
+ * Keeps one container in service: starts it, waits for its health, monitors it, and restarts it with increasing delays.
  * Owns the container and the connections to it.
  */
 export class InstanceContainer implements AsyncDisposable {
@@ -129,36 +135,38 @@ export class InstanceContainer implements AsyncDisposable {
     return this.#lastFailure;
   }
 
-  /** The last output before a failed start; empty after other failures. */
+  /** Last lines of output of a container that failed to start; empty after other failures. */
   get lastLines(): readonly string[] {
     return this.#lastLines;
   }
 
-  /** True while its starts keep failing: requests no longer wait. */
+  /** True while starts of the container keep failing. Requests then fail immediately instead of waiting for a start. */
   get isFailing(): boolean {
     return this.#failedStartCount >= failedStartsMax;
   }
 
-  /** Null unless in service. */
+  /** Client of the running container; null unless the container is in service. */
   get client(): ContainerClient | null {
     return this.#state.at === "in-service" ? this.#state.client : null;
   }
 
   /**
-   * Resolves when the container is in service for the first time; rejects with InstanceFailure when its first start
-   * fails, and then nothing of it is left. Afterwards it is kept in service until disposal.
+   * Starts the container. Resolves when it is in service; it is then kept in service until disposal. Rejects with
+   * InstanceFailure if this first start fails, after the container has been removed.
    */
   async start(signal: AbortSignal): Promise<void> {
     const started = await this.#startOnce(AbortSignal.any([signal, this.#tasks.signal]));
     this.#tasks.run((closing) => this.#keep(started, closing));
   }
 
-  /** Starts a container that was in service before; a failed start is retried like any later one. */
+  /** Starts a container that was in service before the platform stopped. Failed starts are retried. */
   resume(): void {
     this.#tasks.run((closing) => this.#keep(null, closing));
   }
 
-  /** Resolves with the connections once the container is in service; rejects with InstanceFailure while its starts keep failing. */
+  /**
+   * Resolves with the client when the container is in service. Rejects with InstanceFailure while starts keep failing.
+   */
   async ready(signal: AbortSignal): Promise<ContainerClient> {
     for (;;) {
       if (this.#state.at === "in-service") return this.#state.client;
@@ -168,15 +176,18 @@ export class InstanceContainer implements AsyncDisposable {
     }
   }
 
-  /** Resolves once the connections to a new container exist: for a caller whose connection was refused. */
+  /**
+   * Resolves with the client of the next container after `client`'s container has ended, for a caller whose connection
+   * was refused.
+   */
   async successor(client: ContainerClient, signal: AbortSignal): Promise<ContainerClient> {
     while (this.client === client) await rejectOnAbort(this.#changed.nextChange(), signal);
     return await this.ready(signal);
   }
 
   /**
-   * Resolves with the connections of a healthy container; after one broke, only once the container answers a ping. A
-   * request queued at the socket of a dying container would be lost.
+   * Resolves with the client of a healthy container. After a connection broke, waits until the container responds to a
+   * ping. Otherwise, a request could be queued at the socket of a terminating container and get lost.
    */
   async healthyClient(signal: AbortSignal): Promise<ContainerClient> {
     for (;;) {
@@ -235,7 +246,10 @@ export class InstanceContainer implements AsyncDisposable {
     return started;
   }
 
-  /** Adopts the container of a previous run of the platform. Resolves with null when there is none, or after ending one that cannot be adopted. */
+  /**
+   * Adopts the container of a previous run of the platform. Resolves with null if there is none. A container that
+   * cannot be adopted is stopped, and null is returned.
+   */
   async #adopted(signal: AbortSignal): Promise<Started | null> {
     if (this.#wasLookedFor) return null;
     this.#wasLookedFor = true;
@@ -275,7 +289,10 @@ export class InstanceContainer implements AsyncDisposable {
     return { container, client: new ContainerClient(container.address, limits.container, { clock, onChanged }) };
   }
 
-  /** Resolves once the container answers pings with 200. */
+  /**
+   * Resolves when the container responds to a ping with status 200. Rejects with InstanceFailure if it exits or exceeds
+   * the start limit.
+   */
   async #healthy({ container, client }: Started, signal: AbortSignal): Promise<void> {
     const { limits, clock } = this.#options;
     let end: ContainerEnd | null = null;
@@ -294,7 +311,10 @@ export class InstanceContainer implements AsyncDisposable {
     }
   }
 
-  /** Resolves with the reason when the container ended or stopped answering; nothing of it is left then. */
+  /**
+   * Monitors a container. Resolves with the reason after the container has ended or was stopped for failed health
+   * checks.
+   */
   async #watch(started: Started, closing: AbortSignal): Promise<string> {
     const { limits, clock } = this.#options;
     const ended = started.container.ended.then(endText);
@@ -312,7 +332,7 @@ export class InstanceContainer implements AsyncDisposable {
         answerCount = started.client.answerCount;
         const judged = evaluateProbe(health, look, limits);
         if (typeof judged === "string") {
-          // A hung container would not react to SIGTERM.
+          // A hung container would ignore SIGTERM: it is killed without a grace period.
           await this.#stop(started, 0);
           return judged;
         }

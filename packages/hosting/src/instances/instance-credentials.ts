@@ -5,25 +5,28 @@ import {
   type ContainerDefinition,
 } from "../definitions/index.ts";
 
-/** The container that an access key belongs to, and the access that its model's definition grants to its code. */
+/**
+ * The container that an access key belongs to, and the access that the model's definition grants to the container's
+ * code.
+ */
 export interface InstanceIdentity {
   readonly instanceId: string;
   readonly containerName: string;
   readonly endpointName: string;
   readonly accountId: string;
   readonly region: string;
-  /** Log group of its containers' output. */
+  /** Log group of the container's output. */
   readonly logGroup: string;
-  /** Location of the container's models; null without model data. */
+  /** Location of the container's model data; null if there is none. */
   readonly modelData: ModelDataAccess | null;
-  /** Locations that the instance's agent downloads models from, for the key of the agent. */
+  /** Locations from which the instance's agent downloads models. Present only for the agent's key. */
   readonly agentModelData?: readonly ModelDataAccess[];
   /**
-   * Prefixes below which its code can write and delete objects, in addition to the outputs of its endpoint: each ends
-   * with a slash, or is a whole bucket.
+   * Prefixes below which the container's code can write and delete objects, in addition to the outputs of its endpoint.
+   * Each key ends with a slash, or is empty for a whole bucket.
    */
   readonly objectPrefixes: readonly AccessibleObjects[];
-  /** Names of other endpoints that its code may invoke; `*` for all. */
+  /** Names of other endpoints that the container's code may invoke; `*` for all. */
   readonly invokableEndpoints: readonly string[];
 }
 
@@ -32,39 +35,45 @@ export interface AccessibleObjects {
   readonly key: string;
 }
 
-/** `tenants`: a prefix with archives of several tenants, none of which may read another's. */
+/**
+ * The location of model data. `tenants` is a prefix with archives of several tenants, whose code must not read each
+ * other's archives.
+ */
 export interface ModelDataAccess extends AccessibleObjects {
   readonly kind: "object" | "prefix" | "tenants";
 }
 
-/** The access key of one container's code. Disposal revokes it and removes its record. */
+/** The access key of one container's code. Disposal revokes the key and deletes its record. */
 export interface IssuedCredentials extends AsyncDisposable {
-  /** The variables with which the code reaches the platform. */
+  /** The environment variables with which the code finds and accesses the platform. */
   readonly environment: Readonly<Record<string, string>>;
   /**
-   * Resolves when the key is on disk, so that the platform's next run knows it. Rejects when the write fails; may be
-   * called again.
+   * Resolves when the key is on disk, so that it stays valid after a restart of the platform. Rejects if the write
+   * fails; the caller may retry.
    */
   record(): Promise<void>;
 }
 
-/** Access keys of instances. */
+/** Issues and revokes the access keys of instances. */
 export interface InstanceCredentials {
   /**
-   * Returns the key that was issued for this container with an equal identity, also by an earlier run; otherwise a new
-   * one.
+   * Returns the key that this or a previous run of the platform issued for the container with an equal identity.
+   * Otherwise, returns a new key.
    */
   issue(identity: InstanceIdentity): IssuedCredentials;
-  /** Revokes the keys of all other instances, which did not outlive the platform's previous run. */
+  /** Revokes the keys of all other instances. These instances ended with the previous run of the platform. */
   keepOnly(instanceIds: ReadonlySet<string>): Promise<void>;
 }
 
-/** Variables with which a model's definition configures its AWS clients; the platform then adds no credentials. */
+/**
+ * Variables that configure AWS clients. If a model's definition sets one of them, the platform adds no credentials of
+ * its own.
+ */
 const ownNames = ["AWS_ACCESS_KEY_ID", "AWS_ENDPOINT_URL", "AWS_PROFILE", "AWS_WEB_IDENTITY_TOKEN_FILE"];
 
 /**
- * Returns a container's variables: those of its model's definition, and the credentials of its instance unless the
- * definition has its own.
+ * Returns a container's environment variables: those of the model's definition, and the instance's credentials unless
+ * the definition contains its own.
  */
 export function containerEnvironment(
   { Environment: given = {}, Mode: mode }: ContainerDefinition,

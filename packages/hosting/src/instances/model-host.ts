@@ -7,58 +7,61 @@ export type InstanceAddress =
   | { readonly kind: "socket"; readonly path: string }
   | { readonly kind: "tcp"; readonly host: string; readonly port: number };
 
-/** The purpose of an instance, by which the next run of the platform finds it again. */
+/** The purpose of an instance. The next run of the platform finds the instance by it. */
 export interface InstanceOwner {
   readonly endpointName: string;
-  /** The fleet among those of its endpoint: of one variant in one generation, or of one inference component. */
+  /**
+   * Key of the instance's fleet, unique within the endpoint. A fleet belongs to a variant of one generation or to an
+   * inference component.
+   */
   readonly fleetKey: string;
   /** The ordinal of the instance in its fleet. */
   readonly ordinal: number;
 }
 
-/** Returns a text that only equal owners have. */
+/** Returns a text that is unique for each owner. */
 export const ownerKey = ({ endpointName, fleetKey, ordinal }: InstanceOwner): string =>
   JSON.stringify([endpointName, fleetKey, ordinal]);
 
 /** An instance of a previous run of the platform. */
 export interface AdoptableInstance {
   readonly id: string;
-  /** The node that runs it. */
+  /** The node that runs the instance. */
   readonly node: NodeId;
 }
 
 /** The source of a container's models. */
 export type ContainerModels =
-  /** Downloaded completely before the container starts, within a time limit. */
+  /** One model, which is downloaded before the container starts, within a time limit. */
   | { readonly kind: "one"; readonly container: ContainerDefinition; readonly bringMsMax: number }
-  /** Downloaded on demand while it runs, from below a prefix. */
+  /** Models below a prefix, which are downloaded on demand while the container runs. */
   | { readonly kind: "many"; readonly modelDataUrl: string };
 
-/** One container of an instance: it answers the contract (`/ping`, `/invocations`, `/models`). */
+/** One container of an instance. It implements SageMaker's container contract (`/ping`, `/invocations`, `/models`). */
 export interface ContainerSpec {
-  /** Title in lists of processes. */
+  /** Title in process lists. */
   readonly title: string;
   readonly runtime: ContainerRuntime;
   readonly models: ContainerModels;
   /**
-   * Variables of the model's definition and of the platform; of the platform's own environment only PATH and the like
-   * are added.
+   * Variables of the model's definition and of the platform. From the platform's own environment, the host adds only
+   * PATH and similar variables.
    */
   readonly environment: Readonly<Record<string, string>>;
-  /** Bytes of memory for models, which bound the container's loads. */
+  /** Maximum bytes of memory for models in this container. */
   readonly modelMemoryBytes: number;
-  /** Maximum number of concurrent requests of its variant; null for no limit. */
+  /** Maximum number of concurrent requests to the container's variant; null for no limit. */
   readonly concurrencyMax: number | null;
-  /** Receives the lines the container prints; must not throw. */
+  /** Receives the lines that the container prints. Must not throw. */
   readonly output: (line: string) => void;
 }
 
 /** One instance of a variant: containers on one node that share its budget. */
 export interface InstanceSpec {
-  /** Letters, digits and dashes. */
+  /** Contains only letters, digits and dashes. */
   readonly instanceId: string;
   readonly node: NodeId;
-  /** Null for an instance that a later run of the platform ends instead of adopting. */
+  /** Null for an instance that a later run of the platform stops instead of adopting. */
   readonly owner: InstanceOwner | null;
   /** The resources that all containers share. */
   readonly budget: InstanceBudget;
@@ -66,28 +69,28 @@ export interface InstanceSpec {
 }
 
 export interface InstanceUsage {
-  /** CPU time of all its processes since the start, in nanoseconds. */
+  /** CPU time of all processes of the container since its start, in nanoseconds. */
   readonly cpuNs: number;
-  /** Proportional set size of all its processes, in bytes. */
+  /** Memory of all processes of the container (proportional set size), in bytes. */
   readonly memoryBytes: number;
-  /** Used share of the disk with its models, from 0 to 1. */
+  /** Used share, from 0 to 1, of the disk that contains the models. */
   readonly diskShare: number;
-  /** Use of the node's GPUs, 1 for each whole one; null without GPUs or without a reading. */
+  /** GPU usage, in which each fully used GPU counts as 1. Null if there are no GPUs or they could not be read. */
   readonly gpus: GpuUsage | null;
 }
 
 export interface GpuUsage {
-  /** The share of time in which the GPUs with its processes compute, for any process. */
+  /** Share of time in which the GPUs that the container uses are busy, including with work of other containers. */
   readonly busy: number;
-  /** The share of the GPUs' memory that its own processes use. */
+  /** Share of the GPUs' memory that the container's own processes use. */
   readonly memory: number;
 }
 
-/** The end of a container. Exit code and signal are null for a container that a previous run of the platform started. */
+/** The end of a container. Exit code and signal are null if a previous run of the platform started the container. */
 export interface ContainerEnd {
   readonly exitCode: number | null;
   readonly signal: string | null;
-  /** True if the node's kernel killed a process for lack of memory shortly before. */
+  /** True if the node's kernel killed a process for lack of memory shortly before the end. */
   readonly isOutOfMemory: boolean;
   /** The last lines of output, oldest first. */
   readonly lastLines: readonly string[];
@@ -100,72 +103,76 @@ export interface HostedContainer {
   readonly ended: Promise<ContainerEnd>;
   /** Returns the last lines of output so far. */
   lastLines(): readonly string[];
-  /** Resolves with null once it ended. */
+  /** Resolves with the resource usage; null after the container has ended. */
   usage(): Promise<InstanceUsage | null>;
   /**
-   * Resolves with the CPU time of its main process in nanoseconds: it stands still while the process is stopped or
-   * blocked. Null once it ended.
+   * Resolves with the CPU time of the container's main process in nanoseconds; null after the container has ended. The
+   * time does not increase while the process is stopped or blocked.
    */
   workedNs(): Promise<number | null>;
-  /** Sends SIGTERM, then SIGKILL after the grace period; resolves when nothing of it is left. */
+  /** Sends SIGTERM, then SIGKILL after the grace period. Resolves when all processes of the container have ended. */
   stop(graceMs: number): Promise<void>;
 }
 
-/** The slot of a container on its node: a directory of models, and one process at a time that serves them. */
+/** The slot of a container on its node: a directory of models, and at most one running container that serves them. */
 export interface ContainerSlot {
-  /** The unpacked models of a container that has many; null for others. */
+  /** The unpacked models of a multi-model container; null for a container with one model. */
   readonly trees: UnpackedModels | null;
   /**
-   * Returns the container that a previous run of the platform started here, where it still runs with the same spec. Otherwise ends it and
-   * returns null. Call once, before `prepare`.
+   * Returns the container that a previous run of the platform started in this slot, if it still runs with the same
+   * spec. Otherwise, ends that container and returns null. Call this once, before `prepare`.
    */
   adopt(signal: AbortSignal): Promise<HostedContainer | null>;
   /**
-   * Prepares the directory that the container needs, and removes what an earlier attempt left. A multi-model container keeps the models that a
-   * previous run of the platform unpacked from the same prefix. Rejects with ModelDataError when a model cannot be downloaded.
+   * Prepares the directory that the container needs, and removes files of earlier attempts. A multi-model container
+   * keeps the models that a previous run of the platform unpacked from the same prefix. Rejects with ModelDataError if
+   * a model cannot be downloaded.
    */
   prepare(signal: AbortSignal): Promise<void>;
-  /** Resolves when the container's process runs; it may not be healthy yet. */
+  /** Starts the container. Resolves when its process runs, which may be before the container is healthy. */
   start(signal: AbortSignal): Promise<HostedContainer>;
 }
 
 /**
- * An instance on its node. Its opener stops each container before it leaves or disposes of the instance; both may
- * follow a `prepare` that failed or was never called.
+ * An instance on its node. The caller must stop all containers before it calls `shutDown` or disposes the instance.
+ * Both are allowed if `prepare` failed or was not called.
  */
 export interface HostedInstance extends AsyncDisposable {
-  /** In the order of the instance's `containers`. */
+  /** Slots of the containers, in the order of `InstanceSpec.containers`. */
   readonly slots: readonly ContainerSlot[];
-  /** Removes everything but unpacked models, which the platform's next run adopts. For shutdown. */
+  /** Ends the instance for a shutdown of the platform. Keeps only unpacked models, which the next run adopts. */
   shutDown(): Promise<void>;
 }
 
 /**
- * Runs instances: as processes here, as pods elsewhere. It owns what is local to a node (sockets, directories, disks,
- * downloads); hosting knows addresses, models by name, and the usage of an instance. Every implementation passes
- * `model-host.contract.ts`.
+ * Runs instances, for example as processes of this machine or as pods. A host owns everything that is local to a node:
+ * sockets, directories, disks and downloads. Its callers use only addresses, names of models, and the usage of
+ * instances. Every implementation must pass `model-host.contract.ts`.
  */
 export interface ModelHost extends InstanceAdoption, AsyncDisposable {
-  /** True if it runs images beside the built-in containers. */
+  /** True if the host can run images in addition to the built-in containers. */
   readonly runsImages: boolean;
-  /** Makes `stop` and disposal leave containers running, for the next run of the platform to adopt. */
+  /**
+   * Detaches the host from its containers: `stop` and disposal then leave them running, and the next run of the
+   * platform adopts them.
+   */
   detach(): void;
-  /** Opens an instance; creates nothing before `prepare`. */
+  /** Opens an instance. Nothing is created on the node before `prepare`. */
   open(spec: InstanceSpec): HostedInstance;
 }
 
-/** The instances that a previous run of the platform has left. */
+/** Adopts the instances that a previous run of the platform left running. */
 export interface InstanceAdoption {
   /**
-   * Keeps the running instances of a previous run for these owners; ends and removes all others. Resolves with the ids of the kept instances.
-   * Call once, before `open`.
+   * Keeps the running instances of a previous run for these owners, and stops and removes all others. Resolves with the
+   * ids of the kept instances. Call this once, before `open`.
    */
   resume(desired: readonly InstanceOwner[]): Promise<ReadonlySet<string>>;
-  /** Returns the kept instance of an owner, for `open`; null where there is none. Each is returned once. */
+  /** Returns the kept instance of an owner; null if there is none. Each instance is returned at most once. */
   claim(owner: InstanceOwner): AdoptableInstance | null;
 }
 
-/** A failed download of a model's data; the message is SageMaker's sentence with the cause after it. */
+/** The error of a failed download of model data. The message is SageMaker's sentence, followed by the cause. */
 export class ModelDataError extends Error {
   constructor(message: string, options?: ErrorOptions) {
     super(message, options);

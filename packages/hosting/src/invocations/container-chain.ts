@@ -6,29 +6,32 @@ import { HopStream } from "./hop-stream.ts";
 import { bufferedBytesMax, type InvocationRequest } from "./invocation.ts";
 import { containerError, payloadTooLarge, type InvocationSource } from "./invocation-errors.ts";
 
-/** A container of an instance, with its description for errors. */
+/** A container that can be invoked, with the data that error messages about it contain. */
 export interface InvocationTarget {
   readonly container: AgentContainer;
   readonly place: InvocationSource;
-  /** Location of a multi-model container's models; empty for others. */
+  /** S3 URL of a multi-model container's models; empty for other containers. */
   readonly modelDataUrl: string;
 }
 
-/** Returns the header with the time that the caller of a container still waits: after that it may end the call's execution. */
+/**
+ * Returns the header that tells a container how long its caller still waits, in milliseconds. The container may abort
+ * the request after that time.
+ */
 export function clientTimeoutHeader(limitMs: number): Readonly<Record<string, string>> {
   return { "x-galatea-call-limit-ms": String(Math.max(1, Math.ceil(limitMs))) };
 }
 
-/** One container on the path of a request. */
+/** One container that a request passes, with the status and times of its response. */
 export interface ChainHop {
   readonly target: InvocationTarget;
-  /** Its loaded model, for a multi-model container. */
+  /** The model that a multi-model container has loaded for the request; null for other containers. */
   lease: AcquiredModel | null;
-  /** Zero until it has responded or failed. */
+  /** HTTP status of the container's response, or of the error that replaces it; 0 before. */
   status: number;
-  /** Zero until the request was sent to it. */
+  /** Monotonic time at which the request was sent to the container; 0 before. */
   sentNs: number;
-  /** Zero until its response is complete. */
+  /** Monotonic time at which the container's response was complete; 0 before. */
   endedNs: number;
 }
 
@@ -38,27 +41,27 @@ export function newChainHop(target: InvocationTarget): ChainHop {
 
 export interface ContainerChainOptions {
   readonly hops: readonly ChainHop[];
-  /** Maximum size of the response of each container to the next. */
+  /** Maximum bytes of each response that is passed to the next container. */
   readonly responseBytesMax: number;
-  /** The monotonic time at which the caller stops waiting. */
+  /** Monotonic time at which the caller stops waiting. */
   readonly untilNs: number;
   readonly clock: Clock;
-  /** True if another instance can take the request before anything has been computed. */
+  /** True if the request may be sent to another instance as long as no container has processed it. */
   readonly mayGoElsewhere: boolean;
 }
 
 interface CarriedBody {
   readonly body: Buffer | Readable;
   readonly headers: ChainedHeaders | null;
-  /** Null for a body that does not stream from another container. */
+  /** The stream from the previous container; null if the body is the client's or is buffered. */
   readonly stream: HopStream | null;
-  /** Bytes of the request's memory that it uses. */
+  /** Bytes that the buffered body uses of the request's memory. */
   readonly heldBytes: number;
 }
 
 /**
- * One request on its path through containers: the response of each is the request to the next. The caller disposes it
- * at the end.
+ * Sends one request through a chain of containers: the response of each container is the request to the next. The
+ * caller disposes the chain when the last response is no longer read.
  */
 export class ContainerChain implements Disposable {
   readonly #options: ContainerChainOptions;
@@ -69,16 +72,14 @@ export class ContainerChain implements Disposable {
     this.#options = options;
   }
 
-  /**
-   * The container that the request waits for: its response is missing, slow or cut short. Null before the first
-   * request.
-   */
+  /** The container whose response the request waits for, or whose response failed. Null before the first request. */
   get awaited(): ChainHop | null {
     return this.#streams.find(({ stream }) => stream.isAwaited)?.hop ?? this.#at;
   }
 
   /**
-   * Returns the last container's successful response. Rejects with the failure or the error response of an earlier one.
+   * Sends the request through all containers and resolves with the response of the last one. Rejects with the failure
+   * or the error response of any container.
    */
   async send(request: InvocationRequest, first: Buffer | Readable, signal: AbortSignal): Promise<AgentReply> {
     const { hops, clock } = this.#options;
@@ -88,7 +89,7 @@ export class ContainerChain implements Disposable {
       this.#at = hop;
       const isLast = hop === last;
       const isMultiModel = hop.target.container.view.models !== null;
-      // A single container gets all headers.
+      // A single container gets all headers unchanged.
       const headers =
         hops.length === 1
           ? request.headers
@@ -114,11 +115,13 @@ export class ContainerChain implements Disposable {
     const { body, stream } = sent.carried;
     const leftMs = (this.#options.untilNs - hop.sentNs) / 1e6;
     const headers = { ...sent.headers, ...clientTimeoutHeader(leftMs) };
-    // A body that breaks off is no failure of the container that receives it.
+    // If the previous container's stream fails, the request is aborted with that error. It is not a failure of this
+    // container.
     const signal = stream === null ? sent.signal : AbortSignal.any([sent.signal, stream.failed]);
-    // A response of one container is not computed again.
+    // Only the first container's request may be sent to another instance. Later, the earlier containers would have to
+    // compute again.
     const mayGoElsewhere = this.#options.mayGoElsewhere && hop === this.#options.hops[0];
-    // A response with its own bounds has no waiting caller: the bounds alone limit the time without data.
+    // A background request has no waiting client: its own limits replace the limit for the time without data.
     const isStreamed = request.isStreamed || request.bounds !== undefined;
     const { containerPath } = request;
     const invoked = hop.lease ?? hop.target.container;
@@ -130,7 +133,10 @@ export class ContainerChain implements Disposable {
     throw containerError(reply.status, text, hop.target.place);
   }
 
-  /** Buffers short responses, so that they can be sent again to a restarted container; others stream. */
+  /**
+   * Returns the body for the next container. Short responses are buffered, so that they can be sent again to a
+   * restarted container. Longer ones are streamed.
+   */
   async #carry(hop: ChainHop, reply: AgentReply, request: InvocationRequest): Promise<CarriedBody> {
     const { responseBytesMax: bytesMax, clock } = this.#options;
     const contentType = replyHeader(reply, "content-type");
@@ -176,7 +182,7 @@ export function replyHeader(reply: AgentReply, name: string): string | null {
   return typeof value === "string" ? value : null;
 }
 
-/** Returns null if the response has no length. */
+/** Returns the content length of a response; null if it has none. */
 export function replyLength(reply: AgentReply): number | null {
   const stated = replyHeader(reply, "content-length");
   return stated === null ? null : Number(stated);

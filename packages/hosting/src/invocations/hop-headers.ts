@@ -1,7 +1,7 @@
-/** Headers of one container's response for the request to the next. */
+/** Headers of one container's response that are sent in the request to the next container. */
 export interface ChainedHeaders {
   readonly contentType: string | null;
-  /** Null if it is unknown, or if the sender of the body sets it anyway. */
+  /** Content length of the body. Null if it is unknown, or if the HTTP client sets the header itself. */
   readonly byteLength: number | null;
 }
 
@@ -9,8 +9,8 @@ export interface ChainedHeaders {
 const contentTypeCharsMax = 1024;
 
 /**
- * Returns whether a content type is valid in a request. Sending an invalid one would be reported as an error of the
- * receiving container.
+ * Returns whether a content type is valid in a request. It is checked first, because the failure to send an invalid one
+ * would be reported as an error of the receiving container.
  */
 export function isValidContentType(contentType: string | null): boolean {
   return (
@@ -21,13 +21,13 @@ export function isValidContentType(contentType: string | null): boolean {
 export interface HopPosition {
   readonly isLast: boolean;
   readonly isMultiModel: boolean;
-  /** Null for the first container, which gets the client's headers. */
+  /** Headers of the previous container's response. Null for the first container, which gets the client's headers. */
   readonly carried: ChainedHeaders | null;
 }
 
 /**
- * Returns the headers for one of several containers. The content type is the one of the previous container, with its
- * parameters; Accept is for the last container, and the name of a model for the multi-model one.
+ * Returns the headers for one container of a chain. The content type is the one of the previous container's response.
+ * Only the last container gets `accept`, and only a multi-model container gets the name of the target model.
  */
 export function hopHeaders(
   headers: Readonly<Record<string, string>>,

@@ -1,8 +1,8 @@
 import { pipeline, Transform, type Readable } from "node:stream";
 
 /**
- * The response of one container as it streams to the next: counted, not buffered, and read no faster than it is taken.
- * The caller disposes it when the body is no longer read.
+ * A response that is streamed from one container to the next. Its bytes are counted but not buffered, and back pressure
+ * slows the sending container. The caller disposes the stream when the body is no longer read.
  */
 export class HopStream implements Disposable {
   /** Body for the next container. */
@@ -23,27 +23,27 @@ export class HopStream implements Disposable {
       },
     });
     this.body = counted;
-    // A body that ends from the other side destroys its source: only an error that the source raises first is the
-    // source's failure.
+    // If the receiving side ends first, `pipeline` destroys the source. Only an error before that is a failure of the
+    // source.
     source.once("error", (error) => {
       if (!counted.destroyed) this.#failed.abort(error);
     });
-    // A reader of the body may have left, and an error without a listener would end the process.
+    // The reader may have destroyed the body already. An error without a listener would terminate the process.
     for (const stream of [source, counted]) stream.on("error", () => {});
     pipeline(source, counted, () => {});
   }
 
-  /** Aborts when the response of the container ends early or is too long. */
+  /** Aborts when the sending container's response ends early or is longer than the limit. */
   get failed(): AbortSignal {
     return this.#failed.signal;
   }
 
-  /** True while the next container waits for the responding one. */
+  /** True while the receiving container waits for data of the sending one, or after the sending one has failed. */
   get isAwaited(): boolean {
     return this.failed.aborted || (!this.#source.readableEnded && this.body.readableLength === 0);
   }
 
-  /** Calls back once when the responding container sends no more. */
+  /** Calls a function once, when the sending container's response has ended. */
   ended(then: () => void): void {
     this.#source.once("close", then);
   }

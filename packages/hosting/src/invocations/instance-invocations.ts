@@ -53,13 +53,13 @@ const newSessionHeader = "x-amzn-sagemaker-new-session-id";
 const closedSessionHeader = "x-amzn-sagemaker-closed-session-id";
 
 export interface InstanceInvokeOptions {
-  /** True if another instance can take a request that this one has not started. */
+  /** True if a request that this instance has not started may be sent to another instance. */
   readonly mayGoElsewhere: boolean;
 }
 
 /**
- * The invocations of one instance: each waits for its model in a multi-model container, passes through all containers
- * or goes to the named one, and is recorded once at its end.
+ * The invocations of one instance. Each invocation first waits for its model in multi-model containers. It then passes
+ * all containers, or goes to the named one in Direct mode. Its metrics are recorded once, at its end.
  */
 export class InstanceInvocations {
   readonly #options: InstanceInvocationsOptions;
@@ -75,12 +75,12 @@ export class InstanceInvocations {
     return this.#inFlightCount;
   }
 
-  /** True while every request would be rejected. */
+  /** True if the instance rejects every request because of `requestsMax`. */
   get isFull(): boolean {
     return this.#inFlightCount >= this.#options.limits.requestsMax;
   }
 
-  /** Returns why a request would be rejected; null if it would not. */
+  /** Returns the reason for which a request would be rejected; null if it would be accepted. */
   refusalOf({ isStreamed }: InvocationRequest): string | null {
     if (this.isFull) return "Too many requests are in flight on this instance";
     const isFullOfStreams = this.#streamCount >= this.#options.limits.streamsMax;
@@ -93,8 +93,8 @@ export class InstanceInvocations {
   }
 
   /**
-   * Throws AwsError with the codes and messages of SageMaker's runtime, or the reason of the request's own signal; with
-   * `mayGoElsewhere` also NotSent, and then nothing is recorded here.
+   * Invokes the instance. Throws AwsError with the codes and messages of SageMaker's runtime, or the reason of the
+   * request's signal. With `mayGoElsewhere`, also throws RequestNotSent, and then records no metrics.
    */
   async invoke(request: InvocationRequest, { mayGoElsewhere }: InstanceInvokeOptions): Promise<InvocationReply> {
     const refusal = this.refusalOf(request);
@@ -116,12 +116,13 @@ export class InstanceInvocations {
       this.#record(request, trace, outcome);
     };
     try {
-      // Models are loaded before anything is computed: a missing model costs no container's time.
+      // All models are acquired before the first container is invoked. Otherwise, a missing model would waste the
+      // computation of earlier containers.
       for (const hop of hops) {
         if (hop.target.container.view.models !== null) await this.#lease(hop, { request, trace, mayGoElsewhere });
       }
       const reply = await this.#send(request, hops, { trace, finish, mayGoElsewhere });
-      // The caller calls `done` or `failed` for a new session: it may have to reject the session's id.
+      // For a new session, the caller calls `done` or `failed`, because it may have to reject the session's id.
       if (Buffer.isBuffer(reply.body) && request.session !== newSessionId) finish({ kind: "succeeded" });
       return reply;
     } catch (error) {
@@ -130,7 +131,7 @@ export class InstanceInvocations {
     }
   }
 
-  /** The error for a request that waited too long for an instance. */
+  /** Returns the error for a request that waited for an instance longer than the limit, and records it. */
   unavailable(request: InvocationRequest): AwsError {
     const needed = this.#targetsOf(request);
     const absent = needed.find(({ container }) => !container.view.isInService) ?? needed[0];
@@ -177,7 +178,8 @@ export class InstanceInvocations {
       trace.cacheHit = lease.cacheHit;
       trace.waitedUs = lease.waitedUs;
     } catch (error) {
-      // The container does not restart: another instance can take a request that only waited for it.
+      // The container's restarts keep failing. Another instance can serve the request, because it was not sent to a
+      // container.
       if (mayGoElsewhere && error instanceof InstanceFailure) throw new RequestNotSent({ cause: error });
       throw toModelError(error, modelDataUrl, place);
     }
@@ -197,7 +199,7 @@ export class InstanceInvocations {
     const answerMsMax = request.isStreamed ? limits.streamMsMax : limits.responseMsMax;
     const { answerMsMax: limitMs = answerMsMax, responseBytesMax: answerBytesMax = limits.responseBytesMax } =
       request.bounds ?? {};
-    // One limit over all containers.
+    // One time limit applies to all containers together.
     const afterMs = Math.max(0, limitMs - (request.waitedMs ?? 0));
     const deadline = openDeadline({ clock, afterMs, signal: request.signal });
     const untilNs = clock.monotonicNs() + afterMs * 1e6;
@@ -231,7 +233,8 @@ export class InstanceInvocations {
           const failure = { request, awaited: chain.awaited, isLate: deadline.hasExpired };
           const isUnsent = isHeld || (request.isStreamed && trace.firstChunkNs === 0);
           const reported = isUnsent ? this.#errorOf(error, failure) : this.#streamFailure(error, failure);
-          // The container had sent more than the caller had read.
+          // After the time limit, unread data means that the caller read too slowly. This is not a failure of the
+          // container.
           const isUnread = failure.isLate && reply.body.readableLength > 0;
           finish(isUnread ? { kind: "cancelled" } : endOf(reported, request, hops));
           return reported;
@@ -244,7 +247,7 @@ export class InstanceInvocations {
     }
   }
 
-  /** Returns the error for a response that ended early, after its beginning was sent. */
+  /** Returns the error for a response that failed after its first chunk was sent to the client. */
   #streamFailure(error: unknown, { request, awaited, isLate }: FailedRequest): unknown {
     if (request.signal.aborted) return request.signal.reason;
     return streamError(error, { isLate, containerName: awaited?.target.place.containerName ?? "primary" });
@@ -278,8 +281,8 @@ function openedBy(reply: AgentReply, { target }: ChainHop): OpenedSession | null
 }
 
 /**
- * Buffers a response up to a limit. A longer response of known length streams, and so does one without a waiting
- * caller: memory may be short for it.
+ * Buffers a response up to a limit. A response of known length above `bufferedBytesMax`, or of a background request, is
+ * returned as a stream, because it may need too much memory.
  */
 async function receive(
   reply: AgentReply,

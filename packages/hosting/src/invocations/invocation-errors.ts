@@ -9,9 +9,9 @@ import {
 } from "../instance-agent/index.ts";
 import type { InvocationRequest } from "./invocation.ts";
 
-/** The container of an error message, and the location of its logs. */
+/** The container that an error message names, and the location of its logs. */
 export interface InvocationSource {
-  /** "primary" for a single container. */
+  /** Name of the container; "primary" for a single container. */
   readonly containerName: string;
   readonly logGroup: string;
   readonly accountId: string;
@@ -21,7 +21,10 @@ export interface InvocationSource {
   readonly logStreamArn: string;
 }
 
-/** Returns SageMaker's sentence for a container's failure, word for word; clients and dashboards match on it. */
+/**
+ * Returns SageMaker's error for a failure of a container. The wording is exactly SageMaker's, because clients and
+ * dashboards match on it.
+ */
 export function containerError(
   status: number,
   message: string,
@@ -47,7 +50,7 @@ export function connectionError(error: unknown, place: InvocationSource): AwsErr
   return containerError(503, `The container did not answer: ${text}`, place, { cause });
 }
 
-/** The reason of a caller's signal that aborts because the caller's own time limit has passed. */
+/** The reason of a request's signal when the caller's own time limit has expired. */
 export class InvocationTimeout extends Error {}
 
 export function timeoutText(containerName: string): string {
@@ -57,7 +60,7 @@ export function timeoutText(containerName: string): string {
   );
 }
 
-/** Returns an error with one of SageMaker's two codes for a stream that ends early. */
+/** Returns the error for a stream that ends early, with one of SageMaker's two error codes. */
 export function streamError(
   cause: unknown,
   { isLate, containerName }: { readonly isLate: boolean; readonly containerName: string },
@@ -77,7 +80,10 @@ export function endpointStopped(name: string, accountId: string): AwsError {
   return new AwsError("ValidationError", text);
 }
 
-/** Throws SageMaker's error for a target container or model that the endpoint does not take, or for a missing one that it requires. */
+/**
+ * Throws SageMaker's error if the request names a target container or model that the endpoint does not support, or
+ * lacks one that it requires.
+ */
 export function checkTargets(
   request: Pick<InvocationRequest, "targetModel" | "targetContainer" | "containerPath">,
   { containers, executionMode }: ModelRecord,
@@ -117,15 +123,18 @@ export function checkTargets(
 }
 
 /**
- * Returns the error for a body above the limit. The status is the code: clients of SageMaker report `An error occurred
- * (413)`. `answeredBy`: the container that sent the body.
+ * Returns the error for a body above the limit. The error code is the HTTP status, because SageMaker's clients report
+ * `An error occurred (413)`. `answeredBy` is the container that sent the body; null for the client.
  */
 export function payloadTooLarge(limitBytes: number, answeredBy: string | null = null): AwsError {
   const whose = answeredBy === null ? "" : ` They are the response of container ${answeredBy}.`;
   return new AwsError("413", `HTTP content length exceeded ${limitBytes} bytes.${whose}`, { statusFallback: 413 });
 }
 
-/** Returns SageMaker's error for a failed wait for a model of a multi-model endpoint. */
+/**
+ * Returns SageMaker's error for a model of a multi-model endpoint that could not be acquired. Returns unrelated errors
+ * unchanged.
+ */
 export function toModelError(thrown: unknown, dataUrl: string, place: InvocationSource): unknown {
   if (thrown instanceof ModelMissingError) {
     const { bucket, key } = parseS3Uri(dataUrl) ?? { bucket: "", key: "" };

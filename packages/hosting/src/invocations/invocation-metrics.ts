@@ -10,14 +10,14 @@ import {
   type OutcomeReport,
 } from "./invocation-outcome.ts";
 
-/** The facts about one invocation from which, with its outcome, all its metrics are recorded once. */
+/** Data about one invocation. Together with its outcome, all metrics of the invocation are recorded from it. */
 export interface InvocationTrace {
   readonly hops: readonly ChainHop[];
   readonly target: string | null;
-  /** Null if no model was waited for. */
+  /** Whether the model was already loaded. Null if the request had no target model or did not acquire it. */
   cacheHit: boolean | null;
   waitedUs: number;
-  /** Time of the first chunk of a streamed response; zero before. */
+  /** Monotonic time of the first chunk of a streamed response; 0 before. */
   firstChunkNs: number;
 }
 
@@ -28,7 +28,10 @@ export function beginTrace(
   return { hops, target: targetModel, cacheHit: null, waitedUs: 0, firstChunkNs: 0 };
 }
 
-/** `totalNs`: from the request's receipt to its end, which is `nowNs`. */
+/**
+ * Records the metrics of an invocation. `nowNs` is the monotonic time of its end, and `totalNs` the time since the
+ * request was received.
+ */
 export function recordOutcome(
   metrics: VariantMetrics,
   { trace, outcome }: { readonly trace: InvocationTrace; readonly outcome: InvocationOutcome },
@@ -66,7 +69,7 @@ export function recordOutcome(
   metrics.recordTargetModel(target, "ModelLatency", modelNs / 1000);
 }
 
-/** Records a request that is rejected with an error before it reaches a container. */
+/** Records a request that is rejected before it reaches a container. */
 export function recordRejection(
   metrics: VariantMetrics,
   request: Pick<InvocationRequest, "targetModel" | "receivedNs">,
@@ -90,7 +93,10 @@ function recordStream(
   metrics.recordStream("MidStreamErrors", report.MidStreamErrors);
 }
 
-/** Records the model time and the error counts of an asynchronous request; its other metrics are recorded elsewhere. */
+/**
+ * Records the model latency and the error counts of an asynchronous request. Asynchronous inference records its other
+ * metrics.
+ */
 export function recordModelTime(
   metrics: VariantMetrics,
   { trace, outcome }: { readonly trace: InvocationTrace; readonly outcome: InvocationOutcome },
@@ -105,8 +111,9 @@ export function recordModelTime(
 }
 
 /**
- * Returns the smaller of two times: the sum of the containers' times, and the span from the first request to the last response. The
- * sum counts a time twice in which one container responds while the next already works; the span includes pauses between containers.
+ * Returns the smaller of two times: the sum of the containers' times, and the time from the first request to the last
+ * response. The sum counts time twice in which two containers work concurrently. The other time includes pauses between
+ * containers.
  */
 function modelTimeNs(hops: readonly ChainHop[], nowNs: number): number {
   let sumNs = 0;

@@ -1,42 +1,45 @@
 import { AwsError, unreachable } from "@galatea/base";
 
-/** The end of an invocation. */
+/** The outcome of an invocation, from which its metrics are derived. */
 export type InvocationOutcome =
   /** The caller got the model's response. */
   | { readonly kind: "succeeded" }
-  /** `status`: the container's status that is no 2xx; 502 for an invalid response, 503 for none. */
+  /**
+   * The container failed. `status` is its response status if that is not 2xx, 502 for an invalid response, or 503 for
+   * no response.
+   */
   | { readonly kind: "model-error"; readonly status: number }
-  /** The container did not respond in time. */
+  /** The container did not respond within the time limit. */
   | { readonly kind: "timed-out" }
   /** The model's response is longer than the limit. */
   | { readonly kind: "response-too-long" }
-  /** The response ended early, after its beginning was sent to the caller. */
+  /** The response ended early, after its first chunk was sent to the caller. */
   | { readonly kind: "stream-failed" }
-  /** The platform rejected the request, and no model is the cause. */
+  /** The platform rejected the request for a reason other than the model. */
   | { readonly kind: "refused"; readonly status: number }
-  /** The caller ended the request: its client disconnected or did not read the response in time, or the platform stops. */
+  /** The caller ended the request: its client disconnected or read too slowly, or the platform shuts down. */
   | { readonly kind: "cancelled" }
-  /** Another instance takes the request. */
+  /** The request was not sent and is retried on another instance. */
   | { readonly kind: "not-sent" };
 
 /** The response status and the metrics of one outcome. */
 export interface OutcomeReport {
-  /** The HTTP status of the response; null where none is sent. */
+  /** The HTTP status of the response; null if no response is sent. */
   readonly sentStatus: number | null;
   readonly Invocations: 0 | 1;
   readonly Invocation4XXErrors: 0 | 1;
   readonly Invocation5XXErrors: 0 | 1;
-  /** Invocations that a model failed; alarms that roll back an update watch it. */
+  /** Counts failures of the model. Alarms on this metric can roll back an update. */
   readonly InvocationModelErrors: 0 | 1;
   readonly MidStreamErrors: 0 | 1;
 }
 
-/** Status of ModelError. Its OriginalStatusCode has the container's status. */
+/** HTTP status of SageMaker's ModelError. Its OriginalStatusCode contains the container's status. */
 const modelErrorStatus = 424;
 
 /**
- * Returns the report of an outcome. The counts by class are of the status that the container, or the platform in its place,
- * responded with: 424 would make a client error of every failure.
+ * Returns the response status and the metrics of an outcome. The error counts use the status of the container, or of
+ * the platform if the container sent none. With the sent status, 424, every failure would count as a client error.
  */
 export function outcomeReport(outcome: InvocationOutcome): OutcomeReport {
   switch (outcome.kind) {
@@ -61,7 +64,7 @@ export function outcomeReport(outcome: InvocationOutcome): OutcomeReport {
   }
 }
 
-/** Returns the outcome of an invocation that throws an error. `hasResponse`: true if a container has responded. */
+/** Returns the outcome of an invocation that throws an error. `hasResponse` is true if a container has responded. */
 export function outcomeOfError(
   error: unknown,
   { isCancelled, hasResponse }: { readonly isCancelled: boolean; readonly hasResponse: boolean },
@@ -84,7 +87,7 @@ const noErrors: OutcomeReport = {
   MidStreamErrors: 0,
 };
 
-/** Returns the counts by the class of a status. */
+/** Returns the error counts for an HTTP status. */
 export function errorsBy(status: number): Pick<OutcomeReport, "Invocation4XXErrors" | "Invocation5XXErrors"> {
   return {
     Invocation4XXErrors: status >= 400 && status < 500 ? 1 : 0,

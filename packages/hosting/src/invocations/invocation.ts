@@ -6,25 +6,25 @@ export interface InvocationLimits {
   readonly requestBytesMax: number;
   readonly responseBytesMax: number;
   /**
-   * Maximum time of a response in milliseconds. SageMaker gives a container 60 s; this is one second less, so that
-   * clients with that read time-out still get the error.
+   * Maximum time of a response in milliseconds. SageMaker gives a container 60 s. This is one second less, so that
+   * clients with a read time-out of 60 s still get the error response.
    */
   readonly responseMsMax: number;
   /**
-   * Maximum time of a streamed response, from its request to its last chunk, including silent periods: SageMaker gives
-   * 8 minutes.
+   * Maximum time of a streamed response in milliseconds, from the request to the last chunk, including periods without
+   * data. SageMaker allows 8 minutes.
    */
   readonly streamMsMax: number;
   /**
-   * Maximum wait of a request while every instance of its variant restarts, or while the platform adopts instances at
-   * its start.
+   * Maximum wait of a request in milliseconds, while all instances of its variant restart or while the platform adopts
+   * instances after its start.
    */
   readonly restartWaitMsMax: number;
-  /** Maximum number of requests in flight or waiting on one instance; further requests get 503. */
+  /** Maximum number of requests in flight or waiting on one instance; further requests fail with status 503. */
   readonly requestsMax: number;
-  /** Maximum number of these requests with a streamed response; further ones get 503. */
+  /** Maximum number of streamed responses among these requests; further ones fail with status 503. */
   readonly streamsMax: number;
-  /** Idle time after which an additional copy of a model is unloaded. */
+  /** Idle time after which an additional copy of a model is unloaded, in milliseconds. */
   readonly modelCopyColdMs: number;
 }
 
@@ -39,42 +39,55 @@ export const invocationLimits: InvocationLimits = {
   modelCopyColdMs: 60_000,
 };
 
-/** Bodies up to this length are buffered: they take one write to a socket and can be sent again. Longer ones stream. */
+/**
+ * Maximum bytes of a body that is buffered. A buffered body can be sent again and needs one write to a socket. Longer
+ * bodies are streamed.
+ */
 export const bufferedBytesMax = 1024 * 1024;
 
-/** Limits of a request without a waiting connection, in place of the configured ones. */
+/** Limits of a request for which no client waits. They replace the configured limits. */
 export interface BackgroundInvocationLimits {
   readonly answerMsMax: number;
   readonly responseBytesMax: number;
-  /** Called once for each instance that is tried, with the log stream ARN of its first container (empty if there is none). */
+  /**
+   * Called once for each instance that gets the request, with the log stream ARN of its first container (empty if there
+   * is none).
+   */
   readonly onContainer: (logStreamArn: string) => void;
 }
 
 export interface InvocationRequest {
-  /** Headers for the container: content-type, accept, custom attributes, ids. Lower-case names. */
+  /** Headers for the container, by lower-case names: content type, accept, custom attributes and ids. */
   readonly headers: Readonly<Record<string, string>>;
   readonly targetModel: string | null;
   /** The request's content length; null for a chunked body. */
   readonly declaredBytes?: number | null;
   readonly targetVariant: string | null;
-  /** The inference component whose copies serve the request. */
+  /** Name of the inference component whose copies serve the request. */
   readonly inferenceComponent?: string | null;
-  /** The container that serves the request, in Direct mode. */
+  /** Name of the container that serves the request in Direct mode. */
   readonly targetContainer: string | null;
   /** Path on the container in place of /invocations, such as `/v1/chat/completions`. */
   readonly containerPath?: string;
-  /** The id of a stateful session, or `newSession`. */
+  /** Id of a stateful session, or `newSessionId`. */
   readonly session?: string;
-  /** True for a response in chunks as the container makes them; false for a complete one. */
+  /** True if the response is sent in chunks as the container produces them; false if it is sent as a whole. */
   readonly isStreamed: boolean;
-  /** Called at most once for each instance that is tried, after models are loaded. A Buffer can be sent again. */
+  /**
+   * Returns the body. Called at most once for each instance that gets the request, after its models are loaded. A
+   * Buffer can be sent again.
+   */
   readonly body: () => Promise<Buffer | Readable>;
-  /** The caller's memory; buffered bytes of the response are taken from it. */
+  /** Memory lease of the caller. Buffered bytes of the response are added to it. */
   readonly memory: ByteLease;
-  /** A response with its own bounds streams, and has its own metrics. */
+  /**
+   * Present for a request for which no client waits. Its response is streamed, and only some metrics are recorded here.
+   */
   readonly bounds?: BackgroundInvocationLimits;
   readonly receivedNs: number;
-  /** The part of the time limit that the start of a serverless instance has used up. */
+  /**
+   * Milliseconds of the time limit that the request has already spent waiting for the start of a serverless instance.
+   */
   readonly waitedMs?: number;
   readonly signal: AbortSignal;
 }
@@ -83,19 +96,22 @@ export interface InvocationReply {
   readonly contentType: string | null;
   readonly customAttributes: string | null;
   readonly variantName: string;
-  /** The session that the model opened with this response, if any. */
+  /** The session that the model opened with this response; null if there is none. */
   readonly openedSession: OpenedSession | null;
   readonly closedSession: string | null;
-  /** A stream has to be consumed or destroyed. A response in chunks is always a stream. */
+  /**
+   * The response body. A stream must be read to its end or destroyed. A response to a streamed request is always a
+   * stream.
+   */
   readonly body: Buffer | Readable;
   readonly byteLength: number | null;
-  /** The caller calls it once, after `failed` if that applies, when the response was sent to the client or abandoned. */
+  /** Called once when the response was sent to the client or abandoned, after `failed` if the response failed. */
   readonly done: () => void;
-  /** The caller calls it when the first chunk of a streamed response has arrived. */
+  /** Called when the first chunk of a streamed response has arrived. */
   readonly onStart: () => void;
   /**
-   * Records an error of the body, and converts it for the client: before the first chunk of a streamed response as for
-   * any invocation, else as a broken stream.
+   * Records an error of the body and returns the error for the client. After the first chunk of a streamed response, it
+   * is a ModelStreamError. Before, it is the same error as for other invocations.
    */
   readonly failed: (error: unknown) => unknown;
 }

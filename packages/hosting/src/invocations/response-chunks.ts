@@ -2,14 +2,15 @@ import type { Readable } from "node:stream";
 import type { InvocationReply } from "./invocation.ts";
 
 /**
- * A client that reads a kilobyte per second takes a chunk well within the time limit of connections without progress.
+ * Maximum bytes of a chunk. A client that reads a kilobyte per second still receives a chunk within the limit for
+ * connections without progress.
  */
 const partBytesMax = 16 * 1024;
 
 /**
- * Yields a streamed response in chunks: each has the data since the previous one, up to 16 KiB, so that a million tiny
- * writes are few chunks. Data is only read on demand, which slows the container down. Ending the iteration early
- * cancels the response. Throws the error that `reply.failed` returns.
+ * Yields a streamed response in chunks of up to 16 KiB. Each chunk contains all data since the previous one, so that
+ * many small writes become few chunks. Data is read on demand, so that back pressure slows the container. Ending the
+ * iteration early cancels the response. Throws the error that `reply.failed` returns.
  */
 export async function* responseChunks(reply: InvocationReply): AsyncGenerator<Buffer, void> {
   const { body, onStart: begun, done, failed } = reply;

@@ -1,14 +1,14 @@
 import { AwsError } from "@galatea/base";
 
-/** The value in place of a session's id that opens a new session. */
+/** Value of the session id header that opens a new session. */
 export const newSessionId = "NEW_SESSION";
 
 /** A session that a model has opened. */
 export interface OpenedSession {
   readonly id: string;
-  /** Expiry time that the model stated, in epoch milliseconds. */
+  /** Expiry time that the model set, in epoch milliseconds. */
   readonly expiresMs: number;
-  /** The model's header value, unchanged. */
+  /** Value of the model's response header, unchanged. */
   readonly text: string;
 }
 
@@ -16,7 +16,7 @@ const openedCharsMax = 256;
 const openedShape =
   /^([a-zA-Z0-9](?:-*[a-zA-Z0-9])*);\sExpires=([0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z)$/;
 
-/** Returns null for a text that is not an id and an expiry time. */
+/** Parses a session's id and expiry time from a model's header. Returns null for any other text. */
 export function parseOpenedSession(text: string): OpenedSession | null {
   const [, id, expires = ""] = text.length > openedCharsMax ? [] : (openedShape.exec(text) ?? []);
   const expiresMs = Date.parse(expires);
