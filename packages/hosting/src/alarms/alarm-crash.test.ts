@@ -1,6 +1,6 @@
 /**
- * A platform is killed after every write of an alarm's transitions: the next run has the state and the history, and has
- * run the actions.
+ * The platform is killed after every write of an alarm's transitions. The next run must have the state and the history,
+ * and must have run the actions.
  */
 import { silentLogger } from "@galatea/base";
 import { clockWithoutTimers } from "@galatea/base/core/clock-without-timers-fixture.ts";
@@ -29,10 +29,7 @@ const above: AlarmDefinition = {
   rule: 'ALARM("errors")',
 };
 
-/**
- * The state outside of the platform: the time, the metric, and the last notification of each alarm, which is what users
- * see.
- */
+/** The state outside of the platform: the time, the metric's value, and the last notification of each alarm. */
 interface Outside {
   readonly nowMs: number;
   readonly value: number;
@@ -74,7 +71,7 @@ class World implements AsyncDisposable {
     return world;
   }
 
-  /** Lets five minutes pass, in which alarms are evaluated. */
+  /** Advances the clock by five minutes and evaluates the alarms after each. */
   async live(): Promise<void> {
     for (let minute = 0; minute < 5; minute += 1) {
       this.nowMs += minuteMs;
@@ -90,7 +87,8 @@ class World implements AsyncDisposable {
       const kinds = history.map(({ kind, summary }) => (kind === "Action" ? summary : kind));
       alarms[definition.name] = [status.state, definition.description, ...new Set(kinds)].join(" ");
     }
-    // Actions run at least once: a platform that is killed before it has recorded an action runs it again.
+    // Actions run at least once: an action whose result was not recorded before the kill runs again, so that duplicates
+    // are removed.
     return { alarms, told: [...new Set(this.told)].toSorted() };
   }
 

@@ -1,4 +1,4 @@
-/** `Alarms` during concurrent and failing writes and evaluations. */
+/** Tests of `Alarms` with concurrent and failing writes and evaluations. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { SteppedClock } from "@galatea/base/core/stepped-clock-fixture.ts";
@@ -24,8 +24,7 @@ const composite = (name: string, rule: string): CompositeAlarm => ({
 });
 
 /**
- * Alarms over a metric with a given value per minute, and slow or failing writes: `beforeWrite` is awaited, and may
- * reject.
+ * Alarms over a metric with the same value in each minute. `beforeWrite` is awaited before each write, and may reject.
  */
 class Bench implements AsyncDisposable {
   readonly clock = new SteppedClock();
@@ -69,7 +68,7 @@ test("an alarm that is deleted while its history is written stays deleted", asyn
   const writing = new ChangeNotifier();
   const writingOpened = writing.nextChange();
   const heldOpened = held.nextChange();
-  // The result of the first state's action is written slowly.
+  // The write of the first action's result is delayed.
   bench.beforeWrite = (changes) => {
     const isAction = changes.some((change) => change.do === "put" && change.body.includes("Successfully executed"));
     if (!isAction) return Promise.resolve();

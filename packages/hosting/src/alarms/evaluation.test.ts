@@ -11,14 +11,14 @@ const rule = (datapointsToAlarm: number, missing: MissingDataTreatment): Evaluat
   datapointsToAlarm,
   missing,
 });
-/** Returns the values of a window: `X` breaches, `0` does not, and `-` is missing. */
+/** Returns the values of a window. `X` is a breaching value, `0` another value, and `-` a missing one. */
 const windowOf = (text: string) => text.split("").map((sign) => ({ X: 2, "0": 0, "-": null })[sign] as number | null);
 const [OK, ALARM, UNKNOWN] = ["OK", "ALARM", "INSUFFICIENT_DATA"] as const;
 const kept = "kept";
 type Expected = AlarmState | typeof kept;
 
 test("missing datapoints are treated as in the tables of CloudWatch's documentation", () => {
-  // Columns: missing, ignore, breaching, notBreaching.
+  // Each row has the expected states for missing, ignore, breaching and notBreaching, in this order.
   const rows: readonly (readonly [number, string, readonly [Expected, Expected, Expected, Expected]])[] = [
     [3, "0-X-X", [OK, OK, OK, OK]],
     [3, "----0", [OK, OK, OK, OK]],
@@ -30,7 +30,7 @@ test("missing datapoints are treated as in the tables of CloudWatch's documentat
     [2, "0-X--", [OK, OK, ALARM, OK]],
     [2, "----0", [OK, OK, ALARM, OK]],
     [2, "---X-", [ALARM, kept, ALARM, OK]],
-    // A single breaching datapoint that is the newest does not decide the state.
+    // A single breaching datapoint does not decide the state if it is the newest one.
     [3, "----X", [kept, kept, ALARM, OK]],
   ];
   for (const [datapoints, text, expected] of rows) {

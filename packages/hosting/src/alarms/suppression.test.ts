@@ -7,8 +7,8 @@ import { nextSuppression } from "./suppression.ts";
 const suppressor = { waitMs: 60_000, extensionMs: 30_000 };
 
 /**
- * A sequence of evaluations of an alarm: at a second, its state, whether its suppressor is in ALARM, and the resulting
- * suppression or action.
+ * Returns the results of a sequence of evaluations. Each evaluation has a time, the alarm's state, and whether the
+ * suppressor is in ALARM. Each result is a suppression or an action.
  */
 function story(
   looks: readonly (readonly [second: number, state: AlarmState, isSuppressing: boolean])[],

@@ -6,7 +6,7 @@ import { DrainLimiter } from "./drain-limiter.ts";
 const limits = { deletionDrainMsMax: 100, updateDrainMsMax: 1000, updateDrainsMax: 2 };
 const open = new AbortController().signal;
 
-/** Returns instances with a request in flight, which ends with `answer` or when the drain is cut off. */
+/** Returns a drain of instances with a request in flight. It ends when `answer` is called or the drain is aborted. */
 function held() {
   const { promise, resolve } = Promise.withResolvers<void>();
   let state = "held";

@@ -10,7 +10,7 @@ import { HostingStore } from "../store/index.ts";
 const mebi = 2 ** 20;
 const owner = { accountId: "000000000000", region: "us-east-1" };
 
-/** Returns a bucket with objects of these lengths; a listing has two objects on a page. */
+/** Returns a bucket with objects of the given lengths. A listing has two objects on each page. */
 function objectsOf(lengths: Readonly<Record<string, number>>): ModelMemoryEstimatesOptions["objects"] {
   return {
     head: (_bucket: string, key: string) => {
@@ -67,7 +67,7 @@ test("measured memory is stored, survives a restart, and does not apply to a new
   const known = async () => (await memories.expectedBytes(model)).map((bytes) => bytes / mebi);
   memories.recordMeasured(model, [500 * mebi, 0]);
   await eventually(async () => (await known())[0] === 372);
-  // A smaller or slightly larger measurement is not written.
+  // Measurements below the recorded values, or slightly above, are not written.
   const before = await modelMemories.find("model");
   memories.recordMeasured(model, [400 * mebi, 0]);
   await eventually(async () => {

@@ -52,7 +52,7 @@ function reservationsOf(store: HostingStore, memoryMebi: number): Reservations {
   return new Reservations({ store, nodes: [nodeWith(memoryMebi * mebi)], limits });
 }
 
-/** Returns the expected memory, computed independently of the product. */
+/** Returns the expected memory in MiB, computed independently of the tested code. */
 const mebiOf = ({ instanceCount, expectedMebi, isServerless, hasShadow }: Asked) =>
   isServerless ? 128 + 1024 : (hasShadow ? 2 : 1) * instanceCount * (128 + expectedMebi);
 
@@ -63,7 +63,7 @@ const asked = fc.record({
   hasShadow: fc.boolean(),
 });
 const step = fc.oneof(
-  // Written at once, or only reserved while further endpoints are created.
+  // The endpoint is recorded immediately, or only reserved while others are created.
   fc.record({ do: fc.constant("create" as const), asked, isHeld: fc.boolean() }),
   fc.record({ do: fc.constant("delete" as const), which: fc.nat(9) }),
   fc.record({ do: fc.constant("take" as const), beyondMebi: fc.nat(500) }),

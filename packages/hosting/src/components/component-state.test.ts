@@ -1,4 +1,4 @@
-/** The transitions of inference components as pure functions: every update, and events during it. */
+/** Tests of the transitions of inference components as pure functions: all kinds of updates, and events during them. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import * as fc from "fast-check";
@@ -43,7 +43,7 @@ function created(memoryBytes: number, copyCount: number): ComponentRecord {
   };
 }
 
-/** Returns instances with the capacity that the component's copies leave. */
+/** Returns instances with the capacity that the component's copies leave free. */
 function instancesWith({ copies, specs }: ComponentRecord, instanceCount: number): readonly SharedInstance[] {
   return Array.from({ length: instanceCount }, (_, index) => {
     const own = copies.filter(({ instance }) => instance === index);
@@ -57,7 +57,7 @@ const nodeFor = (record: ComponentRecord, moreCount: number): CopyNode => {
   return { id: nodeWith().id, has, freeBytes: moreCount * copyBytes(record) };
 };
 
-/** Performs all transitions; `look` receives each record. Every recorded copy comes into service. */
+/** Performs all transitions, and calls `look` with each record. Every recorded copy comes into service. */
 function run(
   from: ComponentRecord,
   instanceCount: number,

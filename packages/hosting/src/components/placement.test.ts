@@ -1,4 +1,4 @@
-/** The placement and the removal of components' copies, as pure functions. */
+/** Tests of the placement and the removal of components' copies, as pure functions. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import * as fc from "fast-check";
@@ -36,7 +36,7 @@ const rooms = fc
     const nodes = described.map((node, index): CopyNode => ({ ...node, id: parseNodeId(`node-${index}`) }));
     const instances = shares.map(([position, share]): SharedInstance => {
       const node = nodes[position % nodes.length];
-      // The instance is empty and on no node yet.
+      // The instance is empty and is not assigned to a node yet.
       if (node === undefined || share === 0) return { node: null, taken: noClaim, ownCount: 0 };
       const part = (value: number) => Math.floor((value * share) / 4);
       const { cpuCores, acceleratorCount, memoryBytes } = node.has;

@@ -1,4 +1,4 @@
-/** The transitions of endpoints as pure functions: every update, and events during it. */
+/** Tests of the transitions of endpoints as pure functions: all kinds of updates, and events during them. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import * as fc from "fast-check";
@@ -57,7 +57,7 @@ function updated(record: EndpointRecord, next: Generation, config: DeploymentCon
   return applyEndpointEvent(record, { kind: "update", next, change, deploymentConfig: config });
 }
 
-/** Returns the record after the next successful transition; null at the end. */
+/** Returns the record after the next successful transition; null if there is none. */
 function goOn(record: EndpointRecord): EndpointRecord | null {
   const { state } = record;
   if (state.at === "Creating") return applyEndpointEvent(record, { kind: "ready" });
@@ -99,7 +99,7 @@ const configs: fc.Arbitrary<DeploymentConfig | null> = fc.oneof(
 );
 const counts = fc.array(fc.integer({ min: 1, max: 12 }), { minLength: 1, maxLength: 3 });
 
-/** Asserts that all requests are routed, and that each generation with a share of them has an instance. */
+/** Asserts that all requests are routed, and that each generation with a traffic share has an instance. */
 function assertServes(record: EndpointRecord): void {
   if (record.state.at === "Creating" || record.state.at === "Deleting") return;
   const whole = routingTable(record).reduce((sum, { weight }) => sum + weight, 0);
@@ -119,7 +119,7 @@ function assertServes(record: EndpointRecord): void {
 const observedCounts = (record: EndpointRecord) =>
   record.generations.map(({ variants }) => variants.map(({ observed }) => observed.instanceCount));
 
-/** Returns the number of concurrent instances: those of the step, and those that earlier transitions have left. */
+/** Returns the number of concurrent instances: those of the step, and those that remain from earlier transitions. */
 function instancesAtOnce(record: EndpointRecord): number {
   const step = currentStep(record);
   const wanted = new Map(step?.generations.map(({ number, sizes: each }) => [number, each]));
@@ -131,10 +131,7 @@ function instancesAtOnce(record: EndpointRecord): number {
   return groups.reduce((sum, each) => sum + each, 0);
 }
 
-/**
- * Asserts that no more instances run at once than were reserved, and that the planned number never exceeds the
- * reservation.
- */
+/** Asserts that the number of concurrent instances and the planned number never exceed the reservation. */
 function assertWithin(reserved: number): (record: EndpointRecord) => void {
   return (record) => {
     assertServes(record);
@@ -224,7 +221,7 @@ test("a failed roll-back keeps the instances in service, and the endpoint can be
   );
   assertWithin(reserved)(record);
   assert.equal(isTransientState(record.state), false);
-  // The generation whose roll-back failed is not started again.
+  // Instances of the generation whose rollback failed are not started again.
   const left = observedCounts(record);
   const again = updated(record, generation(3, [2]), rolling as DeploymentConfig);
   assert.deepEqual(

@@ -57,7 +57,7 @@ test("the samples of instances that are gone are dropped", async () => {
   assert.deepEqual(await sample(), []);
   sampler.keep(new Set(["i", "j"]));
   assert.deepEqual(await sample(), all);
-  // CPU time is a difference between two samples, so the first sample has none.
+  // CPU usage is the difference between two samples, so that the first sample has none.
   sampler.keep(new Set(["j"]));
   assert.deepEqual(await sample(), []);
 });

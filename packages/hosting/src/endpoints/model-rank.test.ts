@@ -6,7 +6,7 @@ import { ModelRank, derivePlacementKey } from "./model-rank.ts";
 const mask = 0xffffffffn;
 const rotated = (word: bigint, bits: bigint) => ((word << bits) | (word >> (32n - bits))) & mask;
 
-/** Computes HalfSipHash-2-4 with 64 bits as in its paper, over bytes and with bigints. */
+/** Computes HalfSipHash-2-4 with 64 bits as its paper defines it, over bytes and with bigints. */
 function halfSipHash(key: Buffer, bytes: Buffer): bigint {
   const [k0, k1] = [BigInt(key.readUInt32LE(0)), BigInt(key.readUInt32LE(4))];
   let [v0, v1, v2, v3] = [k0, k1 ^ 0xeen, 0x6c796765n ^ k0, 0x74656462n ^ k1];

@@ -65,7 +65,7 @@ test("adding an instance moves only its share of the models, and all of them to 
     const moved = targets.filter((target) => {
       const before = place(candidates.slice(0, -1), target).serve;
       const after = place(candidates, target).serve;
-      // A model that moves must move to the new instance.
+      // If the instance of a model changes, it must be the new one.
       if (before !== after) assert.equal(after, candidates.at(-1));
       return before !== after;
     });
@@ -100,8 +100,8 @@ test("property: an instance over its busy threshold gets a request only if no fr
       );
       const having = candidates.filter(({ copy }) => copy !== "absent");
       const loaded = candidates.filter(({ copy }) => copy === "loaded");
-      // A request never goes to an instance without the model while another one has it, so no request waits for a
-      // further copy.
+      // A request never goes to an instance without the model while another has it. No request waits for an additional
+      // copy.
       if (loaded.length > 0) assert.equal(serve.copy, "loaded");
       else if (having.length > 0) assert.equal(serve.copy, "coming");
       if (bring !== null) {
@@ -167,7 +167,7 @@ class Simulated {
     return this.#instances.filter(({ models }) => models.has(target)).length;
   }
 
-  /** Routes a request, and returns the numbers of requests in flight before it. */
+  /** Routes a request. Returns the numbers of requests in flight before it. */
   ask(target: string): {
     readonly before: { readonly all: readonly number[]; readonly chosen: number; readonly isBusyWith: boolean };
   } {
@@ -207,7 +207,7 @@ class Simulated {
     while (this.#underWay.length > keeping) this.#underWay.shift()?.();
   }
 
-  /** Drops the copies besides the first that have not been used since. */
+  /** Removes all copies of a model except the first that were not used since `sinceTick`. */
   dropCold(sinceTick: number, target: string): void {
     const having = this.#instances.filter(({ models }) => models.has(target));
     const [first, ...more] = having;

@@ -1,4 +1,4 @@
-/** The states of a serverless variant's only instance, as pure functions. */
+/** Tests of the states of a serverless variant's only instance, as pure functions. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import * as fc from "fast-check";
@@ -54,7 +54,7 @@ test("property: a serverless variant has at most one instance, handles every req
             failed: ["start", "fail"],
           };
           assert.ok(allowed[state.at].includes(step), `${step} while ${state.at}`);
-          // A request that waited for a failed start fails: it does not wait for the next one.
+          // A request that waited for a start fails if the start fails. It does not wait for another start.
           if (state.at === "failed" && hasWaited) assert.equal(step, "fail");
         }
         const event = events[choice % events.length];

@@ -9,7 +9,7 @@ const weightsOf = (minLength: number, maxLength: number) =>
     maxLength,
   });
 
-/** Returns the index of the item that each request goes to. */
+/** Returns the index of the chosen item for each request. */
 function sequence(weights: readonly number[], length: number): (number | undefined)[] {
   const rotation = new WeightedRotation(weights.map((weight, index) => ({ weight, index })));
   return Array.from({ length }, () => rotation.next()?.index);
@@ -61,8 +61,8 @@ test("an item of weight zero gets no requests", () => {
 });
 
 /**
- * Returns the distance of each item from its share, in whole numbers: shares of integers are compared without rounding
- * errors.
+ * Returns the difference between each item's number of requests and its share of them. The difference is computed with
+ * integers before the division, so that rounding errors do not accumulate.
  */
 function errorsOf(weights: readonly number[], requestCount: number): readonly number[] {
   const whole = weights.reduce((sum, weight) => sum + weight, 0);

@@ -26,7 +26,7 @@ interface LabelledEndpoint {
   readonly labels: MetricLabels;
 }
 
-/** A label set with its open series. They are kept open because a lookup by labels for each sample is slow. */
+/** A label set with its open series. The series are kept because a lookup by labels for each sample is slow. */
 interface CountedEndpoint extends LabelledEndpoint {
   readonly rows: Map<Instrument, RecordSample>;
 }
@@ -158,7 +158,11 @@ export class EndpointCounters {
   }
 }
 
-/** Returns the labels of a series. Returns null for other sets of dimensions, whose samples would be counted twice. */
+/**
+ * Returns the labels of a series that has the dimensions EndpointName and VariantName, and no others except
+ * InferenceComponentName. Returns null for any other series: its samples are also recorded with these dimensions and
+ * would be counted twice.
+ */
 function labelledEndpoint({ dimensions }: SeriesKey): LabelledEndpoint | null {
   const labels: Record<string, string> = {};
   let endpointName: string | null = null;
@@ -171,7 +175,7 @@ function labelledEndpoint({ dimensions }: SeriesKey): LabelledEndpoint | null {
   return endpointName === null || labels["variant_name"] === undefined ? null : { endpointName, labels };
 }
 
-/** Returns a function that opens series like `open`, whose samples are also counted for Prometheus. */
+/** Wraps `open`, so that the samples of the opened series are also counted for Prometheus. */
 export function openCountedSeries(
   counts: EndpointCounters,
   open: (key: SeriesKey, resolutionMs?: ResolutionMs) => SeriesRecorder,

@@ -5,15 +5,19 @@ import type { AgentServer } from "./agent-server.ts";
 export interface AbandonedInstancesOptions {
   readonly agent: Pick<LocalInstanceAgent, "reservedBytes" | "endAll">;
   readonly server: Pick<AgentServer, "isFollowed" | "followersChanged">;
-  /** Time without a client that reads the agent's events, after which its instances end. */
+  /**
+   * Maximum time without a client that reads the agent's events, in milliseconds. After it, the agent's instances are
+   * stopped.
+   */
   readonly graceMs: number;
   readonly clock: Clock;
   readonly logger: Logger;
 }
 
 /**
- * Ends the agent's instances each time that no platform has read its events for `graceMs`: a platform that does not return has its
- * endpoints elsewhere, or is gone. Runs until it rejects with the signal's reason.
+ * Stops the agent's instances whenever no platform has read the agent's events for `graceMs`. A platform that does not
+ * reconnect has moved its endpoints to other agents or no longer exists. Runs until it rejects with the signal's
+ * reason.
  */
 export async function endAbandonedInstances(options: AbandonedInstancesOptions, signal: AbortSignal): Promise<never> {
   const { agent, server, graceMs, clock, logger } = options;
@@ -27,7 +31,7 @@ export async function endAbandonedInstances(options: AbandonedInstancesOptions, 
   }
 }
 
-/** Resolves with true after `ms`, with false when `unless` resolves before. */
+/** Resolves with true after `ms`, or with false if `unless` resolves earlier. */
 async function passes(
   clock: Clock,
   ms: number,

@@ -12,17 +12,20 @@ import {
 } from "./agent-protocol.ts";
 import type { AgentAddress } from "./agent-server.ts";
 
-/** The certificates by which a client and an agent that listens with TLS recognize each other. */
+/** The TLS options of a client: the certificates that it trusts, and its own. */
 export interface AgentTlsOptions {
-  /** PEM of the trusted authorities, or of the agent's self-signed certificate. Several are accepted during a rotation. */
+  /**
+   * PEM of the trusted authorities, or of the agent's self-signed certificate. It may contain several certificates
+   * during a rotation.
+   */
   readonly caPem: string;
   /** The name or IP address that the agent's certificate must be valid for. */
   readonly serverName: string;
-  /** The client's own certificate, for an agent that requires one. */
+  /** The client's own certificate; absent if the agent requires none. */
   readonly certificate?: Certificate;
 }
 
-/** The address of an agent, and what the connection to it trusts. */
+/** The address of an agent, and the TLS options for connections to it. */
 export interface AgentDestination {
   readonly address: AgentAddress;
   /** Null for an agent without TLS. */
@@ -30,7 +33,7 @@ export interface AgentDestination {
 }
 
 export interface AgentConnectionOptions {
-  /** Null where the agent has no address yet: requests fail as not sent until `moveTo`. */
+  /** Null if the agent has no address yet: requests fail as not sent until `moveTo` is called. */
   readonly address: AgentAddress | null;
   readonly token: string | null;
   /** Null for an agent without TLS. */
@@ -44,19 +47,19 @@ export interface AgentHttpRequest {
   readonly headers?: Record<string, string>;
   readonly body?: Dispatcher.DispatchOptions["body"];
   readonly signal?: AbortSignal;
-  /** Read time-out: the longest time without data of the response. No time-out by default. */
+  /** Maximum time without data of the response, in milliseconds. No limit by default. */
   readonly readTimeoutMs?: number;
 }
 
 export interface AgentResponse {
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
-  /** Must be consumed or destroyed. */
+  /** The caller must read the body to its end or destroy it. */
   readonly body: Readable;
 }
 
 const noAddressCode = "ADDRESS_UNKNOWN";
 
-/** Errors before a connection: the request was not sent. */
+/** Codes of errors that occur before a connection is open, so that the request was not sent. */
 const notSentCodes = new Set([
   noAddressCode,
   "ECONNREFUSED",
@@ -73,7 +76,7 @@ const notSentCodes = new Set([
   "UNABLE_TO_VERIFY_LEAF_SIGNATURE",
 ]);
 
-/** HTTP requests to an agent. Each has a connection of the pool to itself. */
+/** Sends HTTP requests to an agent. Each request has a connection of the pool to itself. */
 export class AgentConnection implements AsyncDisposable {
   #options: AgentConnectionOptions;
   readonly #headers: Record<string, string>;
@@ -89,7 +92,10 @@ export class AgentConnection implements AsyncDisposable {
     };
   }
 
-  /** Rejects with the agent's error, AgentConnectionLost when the agent does not respond, AgentProtocolError, or the signal's reason. */
+  /**
+   * Sends a request. Rejects with the error in the agent's response, AgentProtocolError, or the signal's reason.
+   * Rejects with AgentConnectionLost if the agent does not respond.
+   */
   async send({
     headers: more,
     readTimeoutMs = 0,
@@ -114,7 +120,7 @@ export class AgentConnection implements AsyncDisposable {
       throw new AgentConnectionLost(error);
     }
     const { headers: received, body, statusCode } = response;
-    // Without this listener, a connection that breaks after the body was dropped would be an uncaught error.
+    // Without this listener, a connection that breaks after the body was destroyed would terminate the process.
     body.on("error", () => {});
     if (statusCode === 200 && received[agentHeaders.protocol] === agentProtocolVersion)
       return { headers: received, body };
@@ -137,14 +143,14 @@ export class AgentConnection implements AsyncDisposable {
     return JSON.parse(Buffer.concat(chunks).toString("utf8")) as Value;
   }
 
-  /** Fails all requests in progress with AgentConnectionLost. Later requests open new connections. */
+  /** Aborts all requests in flight with AgentConnectionLost. Later requests open new connections. */
   abortAll(cause: Error): void {
     const aborted = this.#pool;
     this.#pool = openPool(this.#options);
     void aborted?.destroy(cause);
   }
 
-  /** Sends later requests to another address. Requests in progress continue at the former one. */
+  /** Sends later requests to another address. Requests in flight continue at the previous address. */
   moveTo(destination: AgentDestination): void {
     const left = this.#pool;
     this.#options = { ...this.#options, ...destination };
@@ -170,12 +176,12 @@ function openPool({ address, trust, connectMsMax }: AgentConnectionOptions): Poo
   return new Pool(origin, { connect, pipelining: 1, headersTimeout: 0, bodyTimeout: 0 });
 }
 
-/** Codes of an agent's certificate that this client does not accept. */
+/** Matches the error codes for an agent's certificate that the client rejects. */
 const certificateCodes = /^(?:CERT_|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO_|ERR_TLS_CERT_ALTNAME_INVALID)/;
 
-/** The agent does not respond, or ended before its response was complete. */
+/** The error if the agent does not respond, or if its connection closes before the response is complete. */
 export class AgentConnectionLost extends ContainerConnectionLost {
-  /** True if the request was not sent: it is safe to retry. */
+  /** True if the request was not sent, so that it is safe to retry. */
   readonly wasNotSent: boolean;
 
   constructor(cause: unknown) {
@@ -192,7 +198,8 @@ export class AgentConnectionLost extends ContainerConnectionLost {
 function tlsOptions({ caPem, serverName, certificate }: AgentTlsOptions) {
   return {
     ca: caPem,
-    // TLS sends no IP addresses as names of servers: the certificate is checked for the connection's address instead.
+    // TLS does not allow IP addresses in `servername`. Without it, Node checks the certificate against the connection's
+    // address.
     ...(isIP(serverName) === 0 ? { servername: serverName } : {}),
     ...(certificate === undefined ? {} : { cert: certificate.certificatePem, key: certificate.keyPem }),
   };

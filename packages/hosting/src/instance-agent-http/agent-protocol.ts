@@ -14,23 +14,23 @@ import {
   type LostEvents,
 } from "../instance-agent/index.ts";
 
-/** Sent by both sides with every request; each side rejects another version. */
+/** Version of the protocol, which client and server send in every message. Each of them rejects another version. */
 export const agentProtocolVersion = "1";
 
-/** Headers of the protocol. Headers of a container are sent with `containerHeaderPrefix` before their names. */
+/** Headers of the protocol. The names of a container's headers are sent with the prefix `containerHeaderPrefix`. */
 export const agentHeaders = {
   protocol: "x-agent-protocol",
-  /** Response: the code of an error; the body is an `AgentErrorBody`. */
+  /** In error responses: the code of the error. The body is an `AgentErrorBody`. */
   error: "x-agent-error",
-  /** Response: the container's status. */
+  /** In responses to invocations: the status of the container's response. */
   status: "x-agent-status",
-  /** Invocation: the path on the container. */
+  /** In invocations: the path on the container. */
   path: "x-agent-container-path",
   isStreamed: "x-agent-streamed",
   mayGoElsewhere: "x-agent-may-go-elsewhere",
-  /** Invocation: the server buffers the body, so that it can be sent again. */
+  /** In invocations: present if the server must buffer the body, so that it can send it again. */
   isBuffered: "x-agent-buffered",
-  /** Invocation, and response to an acquire: the number of the lease. */
+  /** In responses to an acquire, and in invocations that use the acquired model: the number of the lease. */
   lease: "x-agent-lease",
   cacheHit: "x-agent-cache-hit",
   waitedUs: "x-agent-waited-us",
@@ -38,10 +38,10 @@ export const agentHeaders = {
 
 export const containerHeaderPrefix = "x-container-";
 
-/** The longest body that the server buffers, so that it can be sent again. */
+/** Maximum bytes of a body that the server buffers, so that it can send it again. */
 export const bufferedBodyBytesMax = 2 ** 20;
 
-/** Interval of heartbeats in the stream of events. */
+/** Interval of heartbeats in an event stream, in milliseconds. */
 export const eventHeartbeatMs = 500;
 
 export interface AgentErrorBody {
@@ -53,7 +53,10 @@ export interface AgentErrorBody {
   readonly lastLines?: readonly string[];
 }
 
-/** The other side speaks another version of the protocol, sends a wrong token or an invalid request, or is not an agent. */
+/**
+ * The error if the peer has another version of the protocol, sent a wrong token or an invalid request, or is not an
+ * agent.
+ */
 export class AgentProtocolError extends Error {
   constructor(message: string) {
     super(message);
@@ -68,7 +71,9 @@ interface ErrorCodec {
   readonly decode: (wire: AgentErrorBody) => Error;
 }
 
-/** Subclasses come before their base classes. */
+/**
+ * Conversions of errors, by error class. The first match applies, so that subclasses come before their base classes.
+ */
 const errorCodecs: readonly ErrorCodec[] = [
   { code: "not-sent", is: (error) => error instanceof RequestNotSent, decode: () => new RequestNotSent() },
   { code: "container-late", is: (error) => error instanceof ContainerTimeout, decode: () => new ContainerTimeout() },
@@ -131,7 +136,10 @@ export function errorFromWire(wire: AgentErrorBody): Error {
   return errorCodecs.find(({ code }) => code === wire.code)?.decode(wire) ?? new Error(wire.message);
 }
 
-/** A line of the stream of events. `atNs`: the agent's monotonic clock when it wrote the line; times in events are by that clock. */
+/**
+ * A line of an event stream. `atNs` is the agent's monotonic clock when it wrote the line. Times in events are values
+ * of the same clock.
+ */
 export type EventLine = { readonly atNs: number } & (
   | { readonly kind: "heartbeat" }
   | LostEvents
@@ -144,7 +152,10 @@ export function eventToLine(event: AgentEvent | LostEvents, atNs: number): Event
   return { ...event, atNs, error: event.error === null ? null : errorToWire(event.error) };
 }
 
-/** Converts times to the reader's clock. `clockOffsetNs`: the reader's monotonic clock minus the agent's. */
+/**
+ * Converts the times of an event to the reader's clock. `clockOffsetNs` is the reader's monotonic clock minus the
+ * agent's.
+ */
 export function eventFromLine(
   line: Exclude<EventLine, { readonly kind: "heartbeat" } | LostEvents>,
   clockOffsetNs: number,
@@ -161,7 +172,7 @@ export function eventFromLine(
   }
 }
 
-/** The agent's state, and its monotonic clock when it was read. */
+/** The agent's state, with the agent's monotonic clock at the time of reading. */
 export interface WireState extends AgentState {
   readonly atNs: number;
 }

@@ -33,11 +33,11 @@ export type AgentAddress =
   | { readonly kind: "tcp"; readonly host: string; readonly port: number };
 
 export interface AgentServerLimits {
-  /** Concurrent requests, event streams and leases included. */
+  /** Maximum number of concurrent requests, including event streams and leases. */
   readonly requestsMax: number;
-  /** Size of the body of a put. */
+  /** Maximum bytes of the spec in a PUT request. */
   readonly specBytesMax: number;
-  /** The longest body that is buffered, so that it can be sent again. */
+  /** Maximum bytes of a body that is buffered, so that it can be sent again. */
   readonly bufferedBytesMax: number;
 }
 
@@ -48,21 +48,27 @@ export const agentServerLimits: AgentServerLimits = {
 };
 
 export interface AgentServerOptions {
-  /** Owned by the caller: disposal of the server does not dispose of it. */
+  /** The agent to serve. The caller owns it: disposal of the server does not dispose the agent. */
   readonly agent: InstanceAgent;
   readonly listen: AgentAddress;
-  /** The bearer token of clients; null where a certificate or the permissions of a Unix socket decide instead. */
+  /**
+   * Bearer token that clients must send. Null if client certificates or the permissions of a Unix socket protect the
+   * agent.
+   */
   readonly token: string | null;
-  /** Null for plain HTTP, which is allowed on a Unix socket and a loopback address only. */
+  /** Null for plain HTTP, which is allowed only on a Unix socket or a loopback address. */
   readonly certificate: Certificate | null;
-  /** PEM of the authorities of clients' certificates. By default clients need no certificate. */
+  /** PEM of the authorities that must have signed clients' certificates. By default, clients need no certificate. */
   readonly clientCaPem?: string | null;
   readonly limits: AgentServerLimits;
   readonly clock: Clock;
   readonly logger: Logger;
 }
 
-/** Idle time of a connection before the first of ten keep-alive probes, which are one second apart. */
+/**
+ * Idle time of a connection before TCP keep-alive probes start, in milliseconds. Linux then sends ten probes, one per
+ * second.
+ */
 const keepAliveDelayMs = 10_000;
 
 interface RoutedRequest {
@@ -94,10 +100,11 @@ export class AgentServer implements AsyncDisposable {
     this.#tasks = new TaskGroup((error) => options.logger.warning("a request failed", { error: String(error) }));
     const serve = (request: IncomingMessage, response: ServerResponse) =>
       this.#tasks.run((closing) => this.#serve(request, response, closing));
-    // Without keep-alive probes, the leases of a client whose machine has vanished would pin their models for ever.
+    // Without keep-alive probes, leases of a client whose machine has failed would pin their models for ever.
     const sockets = { keepAlive: true, keepAliveInitialDelay: keepAliveDelayMs };
     const { certificate, clientCaPem = null } = options;
-    // `#admit` rejects certificates that are not authorized: a connection that is closed in the handshake tells its client no reason.
+    // `#admit` rejects unauthorized certificates with an error response. If the TLS handshake rejected them, the client
+    // would not learn the reason.
     const clients = clientCaPem === null ? {} : { requestCert: true, rejectUnauthorized: false };
     this.#server =
       certificate === null
@@ -109,7 +116,7 @@ export class AgentServer implements AsyncDisposable {
         error: error.message,
       }),
     );
-    // The client decides how long a request may take.
+    // The duration of a request is limited by the client only.
     this.#server.requestTimeout = 0;
   }
 
@@ -133,13 +140,15 @@ export class AgentServer implements AsyncDisposable {
     return listen.kind === "socket" ? listen : { ...listen, port: (this.#server.address() as AddressInfo).port };
   }
 
-  /** Replaces the certificate, and the authorities of clients' certificates, for new connections; open ones continue. */
+  /**
+   * Replaces the server's certificate and the authorities of client certificates. Open connections are not affected.
+   */
   setCertificate(certificate: Certificate, clientCaPem = this.#options.clientCaPem ?? null): void {
     assert(this.#server instanceof TlsServer, "a server without TLS has no certificate to replace");
     this.#server.setSecureContext(secureContextOf(certificate, clientCaPem));
   }
 
-  /** True while a client reads the agent's events. */
+  /** True while at least one client reads the agent's events. */
   get isFollowed(): boolean {
     return this.#followerCount > 0;
   }
@@ -149,7 +158,7 @@ export class AgentServer implements AsyncDisposable {
     return this.#followersChanged.nextChange();
   }
 
-  /** Resolves when no invocation is in progress and no model is leased. */
+  /** Resolves when no invocation is in flight and no model is leased. */
   async idle(signal: AbortSignal): Promise<void> {
     while (this.#invocationCount > 0 || this.#leases.size > 0) await rejectOnAbort(this.#ended.nextChange(), signal);
   }
@@ -299,7 +308,10 @@ export class AgentServer implements AsyncDisposable {
     await pipeline(reply.body, response);
   }
 
-  /** Acquires a model for as long as the response stays open: the client disconnects to release it. */
+  /**
+   * Acquires a model and keeps the lease while the response is open. The client releases the lease by closing the
+   * connection.
+   */
   async #acquire({ response, query, signal }: RoutedRequest, container: AgentContainer): Promise<void> {
     using model = await container.acquire(query.get("target") ?? "", signal);
     const number = String((this.#leaseCount += 1));
@@ -319,7 +331,7 @@ export class AgentServer implements AsyncDisposable {
     }
   }
 
-  /** Counts an event stream until disposal. */
+  /** Counts an event stream until the result is disposed. */
   #follow(): Disposable {
     const add = (count: 1 | -1) => {
       this.#followerCount += count;
@@ -336,7 +348,10 @@ export class AgentServer implements AsyncDisposable {
     return instance;
   }
 
-  /** Finds an instance; one that another client has put is in the agent's state. */
+  /**
+   * Returns an instance; null if the agent does not run it. An instance that was started by another client is looked up
+   * in the agent's state.
+   */
   async #find(id: string): Promise<AgentInstance | null> {
     const known = this.#instances.get(id);
     if (known !== undefined) return known;
@@ -380,7 +395,10 @@ function containerHeaders(sent: IncomingMessage["headers"]): Record<string, stri
   return found;
 }
 
-/** Compares hashes in constant time, so that the duration does not reveal the token. */
+/**
+ * Returns whether an Authorization header contains the token. Hashes are compared in constant time, so that the
+ * duration does not reveal the token.
+ */
 function isToken(authorization: string, token: string): boolean {
   const hash = (text: string) => createHash("sha256").update(text).digest();
   return timingSafeEqual(hash(authorization), hash(`Bearer ${token}`));

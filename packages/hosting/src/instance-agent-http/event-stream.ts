@@ -6,14 +6,14 @@ import { eventHeartbeatMs, eventToLine, type EventLine } from "./agent-protocol.
 export interface EventStreamOptions {
   readonly agent: InstanceAgent;
   readonly clock: Clock;
-  /** The number of the last event that the client knows. */
+  /** Sequence number of the last event that the client has received; undefined to start with the next event. */
   readonly after: number | undefined;
   readonly signal: AbortSignal;
 }
 
 /**
- * Writes events as JSON lines until the client disconnects. A slow client gets `lost` instead of the
- * events that it did not read in time: they are overwritten in the agent's event log.
+ * Writes events as JSON lines until the client disconnects. The agent's event log overwrites old events. A client that
+ * reads too slowly gets one `lost` line instead of the overwritten events.
  */
 export async function writeEventStream(
   response: ServerResponse,
@@ -22,7 +22,8 @@ export async function writeEventStream(
   const write = async (line: EventLine) => {
     if (!response.write(`${JSON.stringify(line)}\n`)) await waitForDrain(response, signal);
   };
-  // Reading starts before the first line is written. The client reads the state after that line, so it misses no event.
+  // Reading starts before the first line is written. The client reads the state after that line, so that it misses no
+  // event.
   const events = agent.events({ after, signal });
   let next = events.next();
   next.catch(() => {});

@@ -23,14 +23,14 @@ import { HttpInstance, type InstanceFollower } from "./http-instance.ts";
 import { readJsonLines } from "./json-lines.ts";
 
 export interface HttpAgentOptions {
-  /** Null where the agent has no address before `moveTo`. */
+  /** Null if the agent has no address until `moveTo` is called. */
   readonly address: AgentAddress | null;
   /** Null for an agent that listens on a Unix socket without a token. */
   readonly token: string | null;
   /** Null for an agent without TLS. */
   readonly trust: AgentTlsOptions | null;
   readonly limits?: AgentClientLimits;
-  /** True for instances that outlive the platform: a shutdown leaves those with an owner to its next run. */
+  /** True if a shutdown of the platform leaves instances that have an owner running, for the next run to adopt. */
   readonly leavesInstances?: boolean;
   readonly clock: Clock;
   readonly logger: Logger;
@@ -38,11 +38,17 @@ export interface HttpAgentOptions {
 
 export interface AgentClientLimits {
   readonly connectMsMax: number;
-  /** Time without an event or a heartbeat after which the agent's instances are unhealthy. */
+  /** Milliseconds without an event or a heartbeat after which the agent's instances count as unhealthy. */
   readonly silenceMsMax: number;
-  /** Time without an event or a heartbeat after which all requests in progress fail, although the agent accepts connections. */
+  /**
+   * Milliseconds without an event or a heartbeat after which all requests in flight fail, even if the agent accepts
+   * connections.
+   */
   readonly stallMsMax: number;
-  /** Time without an event or a heartbeat after which the agent's instances are lost: they are replaced on other nodes. */
+  /**
+   * Milliseconds without an event or a heartbeat after which the agent's instances are lost and replaced on other
+   * nodes.
+   */
   readonly awayMsMax: number;
 }
 
@@ -59,30 +65,34 @@ const reconnectMsMax = 2000;
 type NumberedLine = Exclude<EventLine, { readonly kind: "heartbeat" }>;
 
 /**
- * A client of an agent on another node or in another process. One stream of events updates the views of all its instances. After
- * `silenceMsMax` without an event the instances are unhealthy. When the agent then accepts no connection, or after `stallMsMax`
- * although it accepts some, requests in progress fail instead of waiting for a response that a vanished machine never sends.
+ * A client of an agent on another node or in another process. One event stream updates the views of all its instances.
+ * After `silenceMsMax` without an event, the instances are unhealthy. Requests in flight fail if the agent then accepts
+ * no connection, or after `stallMsMax` even if it does. Otherwise, they would wait for ever for a machine that has
+ * failed.
  */
 export class HttpInstanceAgent implements RemoteAgent, InstanceFollower {
   readonly connection: AgentConnection;
   readonly #options: HttpAgentOptions;
   readonly #tasks: TaskGroup;
-  /** By instance id; several clients may follow one instance. */
+  /** Clients of instances, by instance id. Several clients may follow one instance. */
   readonly #followed = new Map<string, Set<HttpInstance>>();
   readonly #changed = new ChangeNotifier();
   readonly #limits: AgentClientLimits;
   #isConnected = false;
   #isReading = false;
-  /** True once the requests that were in progress when the connection was lost have failed. */
+  /** True after the requests that were in flight when the connection was lost have been aborted. */
   #hasAborted = false;
-  /** Time of the last event or heartbeat, by this process's monotonic clock. */
+  /** Monotonic time of the last event or heartbeat, by this process's clock. */
   #lastLineNs = 0;
   #failure: unknown = null;
   #reading = new AbortController();
   #observeNode: (node: NodeDescription | null) => void = () => {};
-  /** Ids of instances that were deleted while the agent did not respond. */
+  /** Ids of instances that were deleted while the agent did not respond. The agent must still delete them. */
   readonly #owedDeletions = new Set<string>();
-  /** True if all instances that no client follows are left by a previous run, and end when the agent responds. */
+  /**
+   * True if the agent did not respond to `endLeft`. When it responds, all instances without a client are deleted: a
+   * previous run left them.
+   */
   #endsLeft = false;
 
   constructor(options: HttpAgentOptions) {
@@ -107,7 +117,7 @@ export class HttpInstanceAgent implements RemoteAgent, InstanceFollower {
     this.#observeNode = observe;
   }
 
-  /** Resolves with the agent's machine when the agent responds. */
+  /** Resolves with the agent's node when the agent responds. */
   async connect(signal: AbortSignal): Promise<NodeDescription> {
     this.watch();
     while (!this.#isConnected) await rejectOnAbort(this.#changed.nextChange(), signal);
@@ -135,7 +145,7 @@ export class HttpInstanceAgent implements RemoteAgent, InstanceFollower {
     return kept;
   }
 
-  /** Called by its clients: deletes an instance when the agent responds again. */
+  /** Deletes an instance when the agent responds again. Called by `HttpInstance`. */
   oweDeletion(id: string): void {
     this.#owedDeletions.add(id);
   }
@@ -177,7 +187,10 @@ export class HttpInstanceAgent implements RemoteAgent, InstanceFollower {
     this.#tasks.run((closing) => this.#read(closing));
   }
 
-  /** Continues with the agent at another address, which takes the place of this one. Requests in progress continue at the former address. */
+  /**
+   * Connects to the agent at another address, which replaces the current one. Requests in flight continue at the
+   * previous address.
+   */
   moveTo(destination: AgentDestination): void {
     this.connection.moveTo(destination);
     this.#reading.abort(new ContainerConnectionLost("the instance agent has another address now"));
@@ -200,7 +213,7 @@ export class HttpInstanceAgent implements RemoteAgent, InstanceFollower {
     await this.connection[Symbol.asyncDispose]();
   }
 
-  /** Reads events until disposal; reconnects with backoff and continues after the last event. */
+  /** Reads events until disposal. Reconnects with backoff and continues after the last event. */
   async #read(closing: AbortSignal): Promise<void> {
     const { clock } = this.#options;
     let after: number | undefined;
@@ -237,7 +250,7 @@ export class HttpInstanceAgent implements RemoteAgent, InstanceFollower {
     const { body } = await this.connection.send({ method: "GET", path, signal: ended });
     try {
       for await (const line of readJsonLines<EventLine>(body)) {
-        // The time that the reader takes for a line is not silence of the agent.
+        // The timer stops while the reader processes a line: this time is not silence of the agent.
         silence.stop();
         yield { line, clockOffsetNs: clock.monotonicNs() - line.atNs };
         silence.start();
@@ -255,7 +268,10 @@ export class HttpInstanceAgent implements RemoteAgent, InstanceFollower {
     if (event.kind === "ended") this.#followed.delete(line.instanceId);
   }
 
-  /** Restores all views from the agent's state. Later events are newer than the state, or are recognised as part of it by their number. */
+  /**
+   * Restores all views from the agent's state. Events that the state already includes are skipped later by their
+   * sequence number.
+   */
   async #restoreAll(): Promise<void> {
     const { seq, instances, node } = await this.state();
     const listed = new Map(instances.map((instance) => [instance.spec.id, instance]));
@@ -287,7 +303,7 @@ export class HttpInstanceAgent implements RemoteAgent, InstanceFollower {
     }
   }
 
-  /** Ends a client whose instance is not in the state of the agent, which has restarted. */
+  /** Ends a client whose instance is missing in the agent's state, because the agent has restarted. */
   #forget(client: HttpInstance): void {
     this.unfollow(client);
     client.apply(
@@ -314,7 +330,7 @@ export class HttpInstanceAgent implements RemoteAgent, InstanceFollower {
   }
 }
 
-/** Aborts `signal` when it has run for `silenceMsMax` without a stop. */
+/** A timer that aborts its signal after `silenceMsMax`, unless it is stopped before. */
 class SilenceTimer implements Disposable {
   readonly #controller = new AbortController();
   readonly #clock: Clock;

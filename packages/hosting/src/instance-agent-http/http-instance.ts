@@ -18,13 +18,16 @@ import {
 import { AgentConnectionLost, type AgentConnection, type AgentResponse } from "./agent-connection.ts";
 import { agentHeaders, bufferedBodyBytesMax, containerHeaderPrefix, type WireUsages } from "./agent-protocol.ts";
 
-/** The part of `HttpInstanceAgent` that clients of instances use. */
+/** The members of `HttpInstanceAgent` that `HttpInstance` uses. */
 export interface InstanceFollower {
   readonly connection: AgentConnection;
-  /** Starts to deliver events of the instance. Resolves with its listed state; null when the agent does not have it. */
+  /**
+   * Starts to deliver events of the instance. Resolves with the agent's state of the instance; null if the agent does
+   * not run it.
+   */
   follow(instance: HttpInstance): Promise<ListedInstance | null>;
   unfollow(instance: HttpInstance): void;
-  /** Watches the connection: when the agent is gone, requests in progress fail. */
+  /** Starts monitoring the connection, so that requests in flight fail if the agent no longer responds. */
   watch(): void;
   log(text: string, error: unknown): void;
   /** True if a shutdown leaves instances with an owner to the next run of the platform. */
@@ -40,10 +43,10 @@ export class HttpInstance implements AgentInstance {
   readonly containers: readonly HttpContainer[];
   readonly #agent: InstanceFollower;
   readonly #onEvent: (event: InstanceEvent) => void;
-  /** Events up to this number are in the view already. */
+  /** Sequence number of the last event that the view includes. */
   #viewSeq = 0;
   #isMarkedUnhealthy = false;
-  /** True if the agent has had the instance since this client was created. */
+  /** True if the agent has listed the instance since this client was created. */
   wasListed = false;
 
   constructor(agent: InstanceFollower, spec: AgentInstanceSpec, onEvent: (event: InstanceEvent) => void) {
@@ -61,13 +64,13 @@ export class HttpInstance implements AgentInstance {
   }
 
   async put(onStartFailure: OnStartFailure): Promise<boolean> {
-    // Without this, an agent that does not have the instance yet would end the client.
+    // Without this reset, a state of the agent from before the PUT request would end this client.
     this.wasListed = false;
     this.view.begin();
     const listed = await this.#agent.follow(this);
     const isReplaced = listed !== null && !isSameSpec(listed.spec, this.spec);
     if (isReplaced) {
-      // The events of the former instance, its end above all, are none of this one.
+      // Events of the replaced instance, such as its end, must not change this client's view.
       this.#agent.unfollow(this);
       await this.#end("delete");
     }
@@ -116,7 +119,7 @@ export class HttpInstance implements AgentInstance {
     return await this.#end("shutDown");
   }
 
-  /** Called by the agent's client: restores the state as of event `seq`. */
+  /** Restores the view to the agent's state after event `seq`. Called by `HttpInstanceAgent`. */
   restore(listed: ListedInstance, seq: number): void {
     this.#viewSeq = seq;
     this.#isMarkedUnhealthy = false;
@@ -124,13 +127,15 @@ export class HttpInstance implements AgentInstance {
     this.view.restore(listed);
   }
 
-  /** Called by the agent's client. */
+  /** Applies an event. Called by `HttpInstanceAgent`. */
   apply(event: InstanceEvent, seq: number): void {
     if (seq > this.#viewSeq) this.view.apply(event);
     this.#onEvent(event);
   }
 
-  /** Called by the agent's client when the connection is lost. The state is restored after it reconnects. */
+  /**
+   * Marks all containers as unhealthy after the connection was lost, until `restore`. Called by `HttpInstanceAgent`.
+   */
   markUnhealthy(): void {
     if (this.#isMarkedUnhealthy) return;
     this.#isMarkedUnhealthy = true;
@@ -148,7 +153,7 @@ export class HttpInstance implements AgentInstance {
   }
 }
 
-/** Returns whether the processes of one instance are those of the other. */
+/** Returns whether the containers of two specs start with the same specifications. */
 const isSameSpec = (one: AgentInstanceSpec, other: AgentInstanceSpec) => digestOf(one) === digestOf(other);
 const digestOf = ({ containers }: AgentInstanceSpec) => containers.map(containerDigest).join();
 

@@ -1,9 +1,9 @@
 import type { Readable } from "node:stream";
 
-/** The longest event is the health of a container with its last lines of output. */
+/** Maximum bytes of a line. The longest event is the health of a container, which includes its last lines of output. */
 const lineBytesMax = 4 * 2 ** 20;
 
-/** Yields the values of a body with one JSON value on each line. Throws when a line is longer than 4 MiB. */
+/** Yields the JSON values of a body that has one on each line. Throws if a line is longer than 4 MiB. */
 export async function* readJsonLines<Value>(body: Readable): AsyncGenerator<Value, void> {
   let rest: Buffer[] = [];
   let restBytes = 0;

@@ -2,15 +2,15 @@ import { ownerKey, type AdoptableInstance, type InstanceAdoption, type InstanceO
 import type { NodeId } from "../nodes/index.ts";
 import type { RemoteAgent } from "./remote-agent.ts";
 
-/** The instances that a previous run of the platform has left on other machines. */
+/** Adopts instances that a previous run of the platform left running on other machines. */
 export class AgentAdoption implements InstanceAdoption {
-  /** Agents run the built-in containers. */
+  /** Agents run only the built-in containers. */
   readonly runsImages = false;
   readonly #agents: ReadonlyMap<NodeId, RemoteAgent>;
   readonly #ownMachine: InstanceAdoption;
   readonly #kept = new Map<string, AdoptableInstance>();
 
-  /** `ownMachine`: what an earlier run without agents has left there, which ends. */
+  /** `ownMachine` stops the instances that a previous run without agents left on the platform's own machine. */
   constructor(agents: ReadonlyMap<NodeId, RemoteAgent>, ownMachine: InstanceAdoption) {
     this.#agents = agents;
     this.#ownMachine = ownMachine;

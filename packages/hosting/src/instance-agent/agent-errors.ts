@@ -1,4 +1,4 @@
-/** The container did not receive the whole request: it is safe to send the request to another instance. */
+/** The error if the container did not receive the whole request. It is safe to send the request to another instance. */
 export class RequestNotSent extends Error {
   constructor(options?: ErrorOptions) {
     super("the container did not receive the request", options);
@@ -6,7 +6,10 @@ export class RequestNotSent extends Error {
   }
 }
 
-/** The container ended during a request, or did not restart in time. The request may have been executed; a retry may succeed. */
+/**
+ * The error if the container terminated during a request, or did not restart in time. The container may have processed
+ * the request; a retry may succeed.
+ */
 export class ContainerConnectionLost extends Error {
   constructor(message: string, options?: ErrorOptions) {
     super(message, options);
@@ -14,7 +17,7 @@ export class ContainerConnectionLost extends Error {
   }
 }
 
-/** The container did not restart within `restartWaitMsMax`. */
+/** The error if the container did not restart within `restartWaitMsMax`. */
 export class ContainerTimeout extends ContainerConnectionLost {
   constructor() {
     super("the container did not restart in time");
@@ -22,7 +25,7 @@ export class ContainerTimeout extends ContainerConnectionLost {
   }
 }
 
-/** The agent does not run the instance, or the instance has no such container. */
+/** The error if the agent does not run the instance, or the instance has no such container. */
 export class UnknownInstance extends Error {
   readonly what: string;
 

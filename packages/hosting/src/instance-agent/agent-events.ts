@@ -2,25 +2,25 @@ import type { ModelsMemory, ModelState } from "../model-cache/index.ts";
 import type { MissingIsolation } from "../instances/index.ts";
 import type { AgentInstanceSpec } from "./agent-spec.ts";
 
-/** The state of a container, for routing and for errors. */
+/** The state of a container, for request routing and error messages. */
 export interface ContainerHealth {
-  /** `adopting`: the agent looks for a container of a previous run and takes it over; its models are not known yet. */
+  /** `adopting` means that the agent looks for a container of a previous run, whose loaded models are not known yet. */
   readonly at: "adopting" | "starting" | "in-service" | "waiting" | "stopped";
   /** The latest reason why the container was not in service. */
   readonly failure: string;
-  /** The last output before its latest failed start. */
+  /** Last lines of output before the container's latest failed start. */
   readonly lastLines: readonly string[];
-  /** True if its starts keep failing: requests are rejected instead of waiting for the next start. */
+  /** True if starts of the container keep failing. Requests are then rejected instead of waiting for the next start. */
   readonly isFailing: boolean;
-  /** True if a connection broke and no response has arrived since: the container may be ending. */
+  /** True if a connection broke and no later ping was successful: the container may be terminating. */
   readonly isUnhealthy: boolean;
-  /** The kinds of isolation between tenants that it cannot apply, with reasons; null where it reports none. */
+  /** Kinds of isolation between tenants that the container cannot apply, with reasons; null if it reports none. */
   readonly unconfined: MissingIsolation | null;
 }
 
 export type ModelTiming = "downloaded" | "loaded" | "unloaded";
 
-/** A change of one container. `model-timed` reports one duration for metrics; `line` is a line of output. */
+/** A change of one container. `model-timed` reports a duration for metrics, and `line` a line of output. */
 type ContainerChange =
   | { readonly kind: "health"; readonly health: ContainerHealth }
   | { readonly kind: "model"; readonly model: ModelState }
@@ -38,22 +38,22 @@ type ContainerChange =
 
 /** A change of an instance. */
 export type InstanceEvent =
-  /** `position`: index of the container in the instance, from 0. */
+  /** A change of one container. `position` is the index of the container in the instance, from 0. */
   | (ContainerChange & { readonly position: number })
-  /** The instance has ended. `error`: why its first start failed; null for a deleted instance. */
+  /** The instance has ended. `error` is the failure of its first start; null if the instance was deleted. */
   | { readonly kind: "ended"; readonly error: Error | null };
 
-/** An event in the stream of an agent. `seq` increases by one with each event. */
+/** An event of an agent. `seq` increases by one with each event of the agent. */
 export type AgentEvent = InstanceEvent & { readonly seq: number; readonly instanceId: string };
 
-/** Replaces events that a slow reader missed: the reader has to read the whole state again. */
+/** A replacement for events that a slow reader missed. The reader must read the agent's state again. */
 export interface LostEvents {
   readonly kind: "lost";
-  /** The number of the last missed event. */
+  /** Sequence number of the last missed event. */
   readonly seq: number;
 }
 
-/** A container of a listed instance. */
+/** A container in the agent's state. */
 export interface ListedContainer {
   readonly health: ContainerHealth;
   readonly models: readonly ModelState[];
@@ -61,7 +61,7 @@ export interface ListedContainer {
 }
 
 export interface ListedInstance {
-  /** The spec of its `put`. */
+  /** The spec with which the instance was started. */
   readonly spec: AgentInstanceSpec;
   readonly containers: readonly ListedContainer[];
 }

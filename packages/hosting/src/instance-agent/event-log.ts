@@ -3,23 +3,24 @@ import { InstanceFailure } from "../instances/index.ts";
 import type { AgentEvent, InstanceEvent, LostEvents } from "./agent-events.ts";
 import type { EventReadOptions } from "./instance-agent.ts";
 
-/** Bounds of the events that are kept for all readers together. */
+/** Limits for the events that are kept for all readers together. */
 export interface EventLogLimits {
   readonly eventsMax: number;
-  /** Characters of all texts whose length a container or a caller decides: log lines, failures, targets. */
+  /** Maximum characters of texts whose length containers or callers determine: log lines, failures and model names. */
   readonly charsMax: number;
 }
 
 export const eventLogLimits: EventLogLimits = { eventsMax: 16_384, charsMax: 4 * 2 ** 20 };
 
 /**
- * A ring buffer of the newest events of an agent, shared by all readers. A slow reader delays nobody and costs no memory; it gets `lost`
- * instead of the events that were overwritten. No events are kept before the first reader.
+ * A ring buffer of an agent's newest events, which all readers share. A slow reader does not delay others and needs no
+ * additional memory. It gets a `lost` event instead of the events that were overwritten. No events are kept before the
+ * first reader.
  */
 export class EventLog {
   readonly #limits: EventLogLimits;
   readonly #appended = new ChangeNotifier();
-  /** The event with number `seq` is at `seq % eventsMax`. */
+  /** Ring buffer. The event with sequence number `seq` is at index `seq % eventsMax`. */
   readonly #ring: (AgentEvent | undefined)[] = [];
   #seq: number;
   #oldestSeq: number;
@@ -27,8 +28,8 @@ export class EventLog {
   #isRead = false;
 
   /**
-   * `startMs`: the epoch time at which the agent started. Numbers begin at `startMs * 1000`, above those of the previous run unless the
-   * clock was set back.
+   * `startMs` is the epoch time at which the agent started. Sequence numbers begin at `startMs * 1000`. They are
+   * therefore above those of the previous run, unless the clock was set back.
    */
   constructor(limits: EventLogLimits, startMs: number) {
     this.#limits = limits;
@@ -36,7 +37,7 @@ export class EventLog {
     this.#oldestSeq = this.#seq + 1;
   }
 
-  /** The number of the newest event. */
+  /** Sequence number of the newest event. */
   get seq(): number {
     return this.#seq;
   }
@@ -57,7 +58,7 @@ export class EventLog {
 
   async *read({ after = this.#seq, signal }: EventReadOptions): AsyncGenerator<AgentEvent | LostEvents, void> {
     this.#isRead = true;
-    // A number from the future is another agent's: the reader gets `lost`.
+    // A number above the newest one is from another run of the agent: the reader gets `lost`.
     let seq = after > this.#seq ? 0 : after;
     for (;;) {
       signal.throwIfAborted();

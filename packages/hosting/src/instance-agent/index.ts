@@ -1,4 +1,7 @@
-/** The instance agent of a node: the contract by which hosting starts, invokes and observes its instances, and the agent in this process. */
+/**
+ * The instance agent of a node: the interface by which hosting starts, invokes and observes instances, and its
+ * implementation in this process.
+ */
 export {
   modelCacheLimits,
   ModelLoadError,

@@ -14,10 +14,10 @@ const notStarted: ContainerHealth = {
   unconfined: null,
 };
 
-/** A container as of its newest event. */
+/** The state of a container after its newest event. */
 export class ContainerView {
   readonly name: string;
-  /** Null for a container whose model is downloaded before it starts. */
+  /** View of the models of a multi-model container; null for other containers. */
   readonly models: ModelsView | null;
   readonly #changed = new ChangeNotifier();
   #health = notStarted;
@@ -35,17 +35,17 @@ export class ContainerView {
     return this.#health.at === "in-service";
   }
 
-  /** True if the container is in service and no broken connection suggests that it is ending. */
+  /** True if the container is in service and no broken connection indicates that it is terminating. */
   get isHealthy(): boolean {
     return this.isInService && !this.#health.isUnhealthy;
   }
 
-  /** True if it may have models that are not known yet, of a previous run of the platform. */
+  /** True while it is unknown whether the container of a previous run is adopted, and which models it has loaded. */
   get isAdopting(): boolean {
     return this.#health.at === "adopting";
   }
 
-  /** Resolves when it is known whether it was adopted, and with which models. */
+  /** Resolves when it is known whether the container was adopted, and which models it has loaded. */
   async adopted(signal: AbortSignal): Promise<void> {
     while (this.isAdopting) await rejectOnAbort(this.#changed.nextChange(), signal);
   }
@@ -54,7 +54,7 @@ export class ContainerView {
     return this.isInService ? this.#health.unconfined : null;
   }
 
-  /** Resolves once it is in service; rejects with InstanceFailure while its starts keep failing. */
+  /** Resolves when the container is in service. Rejects with InstanceFailure while its starts keep failing. */
   async ready(signal: AbortSignal): Promise<void> {
     for (;;) {
       const { at, failure, isFailing, lastLines } = this.#health;
@@ -72,7 +72,7 @@ export class ContainerView {
   }
 }
 
-/** An instance as of its newest event. All implementations of the agent share it. */
+/** The state of an instance after its newest event. All implementations of the agent use this class. */
 export class InstanceView {
   readonly id: string;
   readonly containers: readonly ContainerView[];
@@ -89,12 +89,12 @@ export class InstanceView {
     return this.containers.every((container) => container.isInService);
   }
 
-  /** Forgets the end of an earlier run: the instance is put again. */
+  /** Resets the end of the instance, because the instance is started again. */
   begin(): void {
     this.#end = null;
   }
 
-  /** True if the instance has ended and was not put again. */
+  /** True if the instance has ended and was not started again. */
   get hasEnded(): boolean {
     return this.#end !== null;
   }
@@ -119,7 +119,10 @@ export class InstanceView {
     this.#changed.notify();
   }
 
-  /** Resolves when all containers are in service; rejects with what ended the instance. */
+  /**
+   * Resolves when all containers are in service. Rejects with the error that ended the instance, or if the agent does
+   * not respond.
+   */
   async started(signal: AbortSignal): Promise<void> {
     while (!this.isInService) {
       if (this.#end !== null) throw this.#end.error ?? new Error("the instance was deleted");
@@ -156,7 +159,7 @@ export class InstanceView {
     }
   }
 
-  /** Replaces the view by the listed state, after events were missed. */
+  /** Replaces the view with the agent's state, after events were missed. */
   restore({ containers }: ListedInstance): void {
     this.#end = null;
     this.#isAway = false;

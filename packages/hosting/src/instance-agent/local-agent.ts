@@ -13,24 +13,24 @@ export interface LocalAgentOptions extends ContainerDependencies {
   readonly events?: EventLogLimits;
 }
 
-/** An instance that runs, is starting or is ending. */
+/** An instance that is running, starting or stopping. */
 interface Entry {
   readonly running: RunningInstance;
   readonly clients: Set<LocalInstance>;
-  /** Resolves when the instance is removed; null while it is not ending. */
+  /** Resolves when the instance has been removed; null if it is not being stopped. */
   ending: Promise<void> | null;
 }
 
 /**
- * The agent of the node that this process runs on. Disposal ends instances whose first start is in progress. It leaves others running; the host
- * ends or detaches them.
+ * The agent of the node on which this process runs. Disposal stops instances whose first start has not completed. Other
+ * instances keep running; the host stops or detaches them.
  */
 export class LocalInstanceAgent implements InstanceAgent {
   readonly #options: LocalAgentOptions;
   readonly #entries = new Map<string, Entry>();
   readonly #log: EventLog;
   readonly #tasks: TaskGroup;
-  /** The last reported memory of each container. */
+  /** The memory that was last reported for each container. */
   readonly #reportedMemory = new Map<
     RunningContainer,
     { readonly usedBytes: number; readonly capacityBytes: number }
@@ -52,7 +52,7 @@ export class LocalInstanceAgent implements InstanceAgent {
     return new LocalInstance(this, spec, onEvent);
   }
 
-  /** Called by its clients. */
+  /** Implements `AgentInstance.put`. Called by `LocalInstance`. */
   async put(client: LocalInstance, onStartFailure: OnStartFailure): Promise<boolean> {
     const { spec } = client;
     for (;;) {
@@ -67,7 +67,7 @@ export class LocalInstanceAgent implements InstanceAgent {
     }
   }
 
-  /** Called by its clients. */
+  /** Implements `AgentInstance.attach`. Called by `LocalInstance`. */
   attach(client: LocalInstance): boolean {
     const entry = this.#entries.get(client.id);
     if (entry === undefined || entry.ending !== null) return false;
@@ -76,7 +76,7 @@ export class LocalInstanceAgent implements InstanceAgent {
     return true;
   }
 
-  /** Resolves when the instance is removed, with whether the agent had it. */
+  /** Stops and removes an instance. Resolves after the removal, with whether the agent ran the instance. */
   async end(id: string, how: "delete" | "shutDown"): Promise<boolean> {
     const entry = this.#entries.get(id);
     if (entry === undefined) return false;
@@ -90,21 +90,21 @@ export class LocalInstanceAgent implements InstanceAgent {
     return Promise.resolve({ seq: this.#log.seq, node, instances });
   }
 
-  /** Bytes of the node's memory that its instances reserve. */
+  /** Bytes of node memory that the agent's instances reserve. */
   get reservedBytes(): number {
     return this.#entries.values().reduce((sum, { running }) => sum + running.spec.reservedBytes, 0);
   }
 
   /**
-   * Prepares the end of the agent: it refuses new instances, and reports its containers as unhealthy. Requests go to other instances
-   * where there are any; else these containers still answer.
+   * Prepares a shutdown of the agent. The agent rejects new instances and reports its containers as unhealthy, so that
+   * requests go to other instances. If there are none, these containers still respond.
    */
   drain(): void {
     this.#isDraining = true;
     for (const { running } of this.#entries.values()) for (const container of running.containers) container.drain();
   }
 
-  /** Ends all instances. Resolves when they are removed. */
+  /** Stops all instances. Resolves when they have been removed. */
   async endAll(): Promise<void> {
     await Promise.all([...this.#entries.keys()].map((id) => this.end(id, "delete")));
   }
@@ -149,7 +149,10 @@ export class LocalInstanceAgent implements InstanceAgent {
     return entry.ending;
   }
 
-  /** Reports the memory of all containers, once for all changes of a tick: a model of one container lowers the capacity of the others. */
+  /**
+   * Reports the memory of all containers, because a model of one container reduces the capacity of the others. Changes
+   * in one tick are reported once.
+   */
   #memoryChanged(): void {
     if (this.#isMemoryReportQueued) return;
     this.#isMemoryReportQueued = true;
@@ -214,7 +217,10 @@ class RunningInstance {
     return { spec: this.spec, containers: this.containers.map((container) => container.listed) };
   }
 
-  /** Starts all containers. Resolves with null when they are in service, or with the first failure. With `retry` it resolves with null at once. */
+  /**
+   * Starts all containers. Resolves with null when they are in service, or with the first failure. With `retry`,
+   * resolves with null immediately.
+   */
   async start(onStartFailure: OnStartFailure, closing: AbortSignal): Promise<Error | null> {
     if (onStartFailure === "retry") {
       for (const { container } of this.containers) container.resume();
@@ -237,7 +243,10 @@ class RunningInstance {
     );
   }
 
-  /** Stops all containers. `shutDown` keeps unpacked models for the next run of the platform; `delete` removes everything. */
+  /**
+   * Stops all containers. `shutDown` keeps unpacked models for the next run of the platform; `delete` removes all
+   * files.
+   */
   async end(how: "delete" | "shutDown"): Promise<void> {
     this.#starting.abort(new Error("the instance is stopped"));
     // Without this wait, a start in progress could write to directories that are being removed.
@@ -247,7 +256,7 @@ class RunningInstance {
   }
 }
 
-/** A client of an instance in the agent's own process. */
+/** A client of an instance that runs in the agent's own process. */
 class LocalInstance implements AgentInstance {
   readonly spec: AgentInstanceSpec;
   readonly view: InstanceView;
@@ -292,14 +301,14 @@ class LocalInstance implements AgentInstance {
     return Promise.resolve(this.#agent.attach(this));
   }
 
-  /** Called by the agent. */
+  /** Sets the running instance. Called by the agent. */
   attached(running: RunningInstance): void {
     this.#running = running;
     for (const [index, container] of this.containers.entries()) container.running = running.containers[index] ?? null;
     this.view.restore(running.listed);
   }
 
-  /** Called by the agent. */
+  /** Applies an event. Called by the agent. */
   apply(event: InstanceEvent): void {
     this.view.apply(event);
     this.#onEvent(event);

@@ -79,7 +79,8 @@ test("a request on a connection that its container has just closed is sent once 
   for (const send of [ask, askBuffered]) {
     assert.equal(await send("first"), "first");
     const before = sockets.size;
-    // Undici reads what has come on an idle connection, then writes in a later phase of the same tick: the connection closes between them.
+    // Undici reads from an idle connection, then writes in a later phase of the same tick. The connection closes
+    // between the two.
     setImmediate(() => {
       for (const socket of sockets) socket.destroy();
     });

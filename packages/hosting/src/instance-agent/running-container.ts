@@ -35,7 +35,7 @@ import type { ContainerView } from "./instance-view.ts";
 /** Dependencies that all containers of an agent share. */
 export interface ContainerDependencies {
   readonly node: NodeDescription;
-  /** The memory of the node that model caches share. */
+  /** Memory of the node, which all model caches on the node share. */
   readonly memory: NodeMemory;
   readonly clock: Clock;
   readonly logger: Logger;
@@ -44,13 +44,16 @@ export interface ContainerDependencies {
 export interface RunningContainerOptions extends ContainerDependencies {
   readonly instance: AgentInstanceSpec;
   readonly spec: AgentContainerSpec;
-  /** Its index in the instance, from 0. */
+  /** Index of the container in the instance, from 0. */
   readonly position: number;
   readonly slot: ContainerSlot;
   readonly emit: (event: InstanceEvent) => void;
 }
 
-/** One container of an instance on this node: keeps it in service, sends requests to it, and keeps the model cache of a multi-model container. */
+/**
+ * One container of an instance on this node. Keeps the container in service, sends requests to it, and manages the
+ * model cache of a multi-model container.
+ */
 export class RunningContainer implements AsyncDisposable {
   readonly container: InstanceContainer;
   readonly models: ModelCache | null;
@@ -95,7 +98,10 @@ export class RunningContainer implements AsyncDisposable {
     return await this.post(request.containerPath ?? "/invocations", request);
   }
 
-  /** Sends a request to a single-model container and buffers the response. A request that was not sent is repeated once, as in `invoke`. */
+  /**
+   * Sends a request to a single-model container and buffers the response. A request that was not sent is repeated once,
+   * as in `post`.
+   */
   async invokeBuffered(request: BufferedAgentRequest): Promise<BufferedReply> {
     const { signal } = request;
     const send = (to: ContainerClient) => to.invokeBuffered({ ...request, path: "/invocations" });
@@ -108,9 +114,10 @@ export class RunningContainer implements AsyncDisposable {
   }
 
   /**
-   * Sends a request to a healthy container. A request that was not sent is repeated once, by the caller on another instance (`NotSent`) or
-   * here: on the same container where it still answers pings, else on the restarted one. After a connection that broke later it is not
-   * repeated, because the model may have executed the request.
+   * Sends a request to a healthy container. A request that was not sent is repeated once. If another instance can
+   * process it, the caller repeats it there after RequestNotSent. Otherwise, it is repeated here, on the same container
+   * if that responds to pings, or on the restarted one. A request whose connection broke after it was sent is not
+   * repeated, because the model may have processed it.
    */
   async post(
     path: string,
@@ -136,7 +143,7 @@ export class RunningContainer implements AsyncDisposable {
     }
   }
 
-  /** Returns whether the container has a model loaded, as the container reports it. */
+  /** Asks the container whether it has loaded a model. */
   async hasModel(id: string, signal: AbortSignal): Promise<boolean> {
     try {
       const client = this.#healthyClient ?? (await this.#waitForClient(signal));
@@ -146,7 +153,7 @@ export class RunningContainer implements AsyncDisposable {
     }
   }
 
-  /** Reports the container as unhealthy from now on: other instances get its requests. */
+  /** Reports the container as unhealthy from now on, so that other instances get its requests. */
   drain(): void {
     this.#isDraining = true;
     this.#reportHealth();
@@ -183,12 +190,12 @@ export class RunningContainer implements AsyncDisposable {
       const wait = (limit: AbortSignal) =>
         isSecond ? this.container.successor(client, limit) : this.container.healthyClient(limit);
       const next = await this.#waitForRestart(signal, wait);
-      // A container that closes an idle connection when a request comes has not ended: it gets the request on another connection.
+      // The container is running, and only closed an idle connection. The request is sent again on another connection.
       return next === client ? await this.#withSuccessor(call, send, true) : await send(next);
     }
   }
 
-  /** Waits for a container that restarts, for `restartWaitMsMax`; rejects with ContainerTimeout after that. */
+  /** Waits up to `restartWaitMsMax` for a restarting container. Rejects with ContainerTimeout after that. */
   async #waitForRestart<Value>(signal: AbortSignal, wait: (limit: AbortSignal) => Promise<Value>): Promise<Value> {
     const { clock, instance } = this.#options;
     const afterMs = instance.restartWaitMsMax;
@@ -236,7 +243,7 @@ export class RunningContainer implements AsyncDisposable {
   }
 }
 
-/** A container as clients in the agent's own process use it. */
+/** The client of a container that runs in the agent's own process. */
 export class LocalContainer implements AgentContainer {
   readonly view: ContainerView;
   /** Null before `put` or `attach`. */
@@ -290,7 +297,7 @@ export class LocalContainer implements AgentContainer {
   }
 }
 
-/** A loaded model of a container in this process. */
+/** A lease of a model that a container of this process has loaded. */
 class LocalModelLease implements AcquiredModel {
   readonly cacheHit: boolean;
   readonly waitedUs: number;
@@ -298,7 +305,7 @@ class LocalModelLease implements AcquiredModel {
   readonly #models: ModelCache;
   readonly #target: string;
   readonly #demand: Disposable;
-  /** One lease, and one more for each time that the container had lost the model. */
+  /** Leases of the model cache: the first one, and another one for each time that the container had lost the model. */
   readonly #leases: ModelCacheLease[];
 
   constructor(
@@ -320,8 +327,8 @@ class LocalModelLease implements AcquiredModel {
   }
 
   /**
-   * Sends a request; sends it once more when the container had lost the model (it is loaded again), or after a 507 (an idle model is unloaded
-   * first).
+   * Sends a request. If the container has lost the model, loads the model and sends the request again. After a status
+   * 507, unloads an idle model and sends the request again.
    */
   async invoke(request: AgentRequest): Promise<AgentReply> {
     const models = this.#models;
@@ -335,9 +342,9 @@ class LocalModelLease implements AcquiredModel {
       if (!isBuffered || !(await models.evictIdleModel())) return unchanged;
       return await this.#running.post(path, request);
     }
-    // The contract's "not loaded" is a 404, and so may be the response of a model, which must not compute twice. Bodies do not distinguish the
-    // two: containers of other makers describe the missing model in theirs, and a model may send none. `GET /models/{id}` of the contract
-    // does, for every container.
+    // In the container contract, status 404 means that the model is not loaded. A model may also respond with 404
+    // itself, and must then not compute again. The response body does not distinguish the two cases, but `GET
+    // /models/{id}` does for every container.
     if (await this.#running.hasModel(this.#id, request.signal)) return unchanged;
     models.forget(this.#id);
     if (!isBuffered) return unchanged;
@@ -369,7 +376,9 @@ const contractErrors = [
   RequestNotSent,
 ];
 
-/** Converts an error of the connection to ContainerConnectionLost; returns errors of the contract unchanged. */
+/**
+ * Converts an error of the connection to ContainerConnectionLost. Returns errors of the agent's interface unchanged.
+ */
 function toConnectionError(error: unknown, signal: AbortSignal): unknown {
   if (signal.aborted || contractErrors.some((kind) => error instanceof kind)) return error;
   return new ContainerConnectionLost(error instanceof Error ? error.message : String(error), { cause: error });

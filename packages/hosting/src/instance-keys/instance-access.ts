@@ -14,19 +14,23 @@ export interface ObjectName {
   readonly key: string;
 }
 
-/** Facts about the platform that decide an access, in addition to the identity of the instance. */
+/**
+ * Data about the platform that determines whether an access is allowed, in addition to the identity of the instance.
+ */
 export interface AccessContext {
   /** Names of endpoints that the code of every instance may invoke; `*` for all. */
   readonly invokableEndpoints: readonly string[];
   /** Returns whether an object is model data of any model. */
   readonly isModelData: (object: ObjectName) => boolean;
-  /** Returns the innermost prefix of outputs that contains an object, with its owners; null where none does. */
+  /**
+   * Returns the longest output prefix that contains an object, with the endpoints that own it; null if there is none.
+   */
   readonly outputLocation: (
     object: ObjectName,
   ) => { readonly prefix: string; readonly owners: ReadonlySet<string> } | null;
 }
 
-/** Returns whether code in an instance has an access. */
+/** Returns whether code in an instance is allowed an access. */
 export function isAccessAllowed(identity: InstanceIdentity, access: InstanceAccess, facts: AccessContext): boolean {
   switch (access.to) {
     case "endpoint":
@@ -42,7 +46,9 @@ export function isAccessAllowed(identity: InstanceIdentity, access: InstanceAcce
   }
 }
 
-/** Allows the instance's own endpoint, and endpoints that its model's Environment or the operator names. */
+/**
+ * Returns whether an endpoint is the instance's own, or is named in the Environment of the model or by the operator.
+ */
 function isInvocationAllowed(
   endpointName: string,
   identity: InstanceIdentity,
@@ -54,11 +60,12 @@ function isInvocationAllowed(
 }
 
 /**
- * Allows reads of the instance's own model data (unless it is a prefix of several tenants; an agent reads these too), and of objects that are neither model data nor outputs of
- * another endpoint. Allows writes
- * only below a prefix of its model's Environment or an output location of its endpoint. When both an output location and such a prefix contain
- * the object, the longer one decides: a prefix around another endpoint's outputs grants no access to them. Nobody may write model data,
- * because its writer could run code as another endpoint.
+ * Returns whether an access to an object is allowed. Reads are allowed of the instance's own model data, except a
+ * prefix of several tenants, which only an agent may read. Reads are also allowed of objects that are neither model
+ * data nor outputs of another endpoint. Writes are allowed only below a prefix from the model's Environment, or below
+ * an output location of the instance's endpoint. If both an output location and a prefix contain the object, the longer
+ * one applies. A prefix that contains another endpoint's outputs therefore grants no access to them. Writes to model
+ * data are never allowed, because the writer could run code as another endpoint.
  */
 function isObjectAccessAllowed(
   { object, writes }: Extract<InstanceAccess, { readonly to: "object" }>,
@@ -77,14 +84,17 @@ function isObjectAccessAllowed(
 
 const containersLog = /^\/aws\/sagemaker\/(?:Endpoints|InferenceComponents|TransformJobs)(?:\/|$)/;
 
-/** Returns whether a log group belongs to containers of other owners. All transform jobs share one group, which no instance may use. */
+/**
+ * Returns whether a log group belongs to containers of other owners. All transform jobs share one log group, which no
+ * instance may use.
+ */
 function isOthersLog(group: string, { logGroup, endpointName }: InstanceIdentity): boolean {
   if (!containersLog.test(group)) return false;
   const isOwn = group === logGroup || group === `/aws/sagemaker/Endpoints/${endpointName}`;
   return group === "/aws/sagemaker/TransformJobs" || !isOwn;
 }
 
-/** Returns whether an object is this model data, or below its prefix. */
+/** Returns whether an object is the given model data, or is below its prefix. */
 function isPartOf(object: ObjectName, place: ModelDataAccess): boolean {
   return place.kind === "object" ? object.bucket === place.bucket && object.key === place.key : isBelow(object, place);
 }

@@ -24,7 +24,7 @@ const identity: InstanceIdentity = {
 
 const platformUrl = "http://127.0.0.1:8900";
 
-/** Refuses writes with this error while it is set. */
+/** Documents whose writes reject with `error` while it is set. */
 class RefusingMemory extends DocumentMemory {
   error: Error | null = null;
   writeCount = 0;
@@ -105,7 +105,7 @@ test("a key ends with its instance, recorded or not, and thousands of starts lea
     await issued[Symbol.asyncDispose]();
     await recorded;
     assert.equal(keys.find(idOf(issued)), undefined);
-    // A start that is late records nothing.
+    // A late call of `record` for a revoked key writes nothing.
     await issued.record();
   }
   assert.equal(memory.held.size, 0);

@@ -5,7 +5,7 @@ import { readAllJson, type Documents } from "../records/index.ts";
 
 export interface InstanceKeysOptions {
   readonly documents: Documents;
-  /** The address at which instances reach the platform. */
+  /** URL at which instances can reach the platform. */
   readonly platformUrl: string;
   readonly randomBytes: (byteLength: number) => Uint8Array;
   readonly logger: Logger;
@@ -20,14 +20,16 @@ export interface InstanceKey {
 
 interface IssuedKey {
   readonly key: InstanceKey;
-  /** `none`: not recorded. `written`: a write has begun, so there may be a record. `kept`: recorded. */
+  /** `none`: not recorded. `written`: a write was started, so that a record may exist. `kept`: recorded. */
   record: "none" | "written" | "kept";
 }
 
 const kind = "instance-key";
 const removedAtOnceMax = 500;
 
-/** The access keys of containers, one for each container of each instance. The quotas on instances bound their number. */
+/**
+ * The access keys of containers: one for each container of each instance. The quotas on instances limit their number.
+ */
 export class InstanceKeys implements InstanceCredentials {
   readonly #options: InstanceKeysOptions;
   readonly #byContainer = new Map<string, IssuedKey>();
@@ -38,7 +40,7 @@ export class InstanceKeys implements InstanceCredentials {
     this.#options = options;
   }
 
-  /** Reads the keys that previous runs issued. */
+  /** Opens the store, with the keys that previous runs of the platform issued. */
   static async open(options: InstanceKeysOptions): Promise<InstanceKeys> {
     const keys = new InstanceKeys(options);
     for await (const { key: name, value } of readAllJson<InstanceKey>(options.documents, kind, options))
@@ -103,7 +105,10 @@ export class InstanceKeys implements InstanceCredentials {
     issued.record = "kept";
   }
 
-  /** Ends a key at once, then removes its record. A record that cannot be removed is removed at the next start by `keepOnly`. */
+  /**
+   * Revokes a key immediately, then deletes its record. If the deletion fails, `keepOnly` deletes the record at the
+   * next start of the platform.
+   */
   async #end(name: string, issued: IssuedKey): Promise<void> {
     this.#forget(name, issued);
     await this.#writes.run(name, async () => {

@@ -4,7 +4,7 @@ import { newProbeState, evaluateProbe, type ProbeResult } from "./health.ts";
 
 const limits = { missedPingsMax: 3, busyMsMax: 600_000 };
 
-/** The verdict after these looks, ten seconds apart; null while the container is kept. */
+/** Returns the reason to replace the container after checks ten seconds apart; null if it is not replaced. */
 function verdict(looks: readonly Partial<ProbeResult>[]): string | null {
   let health = evaluateProbe(newProbeState(0), { atMs: 0, isAnswered: true, workedNs: 0, isLate: false }, limits);
   for (const [index, look] of looks.entries()) {

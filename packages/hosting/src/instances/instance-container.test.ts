@@ -14,7 +14,8 @@ import { testTimeoutMs } from "@galatea/base/core/eventually-fixture.ts";
 const root = mkdtempSync(join(tmpdir(), "galatea-instance-"));
 after(() => rmSync(root, { recursive: true, force: true }));
 
-// Answers pings; computes for `busy-ms` milliseconds without responding to anything; holds requests with `hold` until SIGUSR2.
+// A container that responds to pings. With `busy-ms`, it computes for that time and responds to nothing. With `hold`,
+// it delays responses until SIGUSR2.
 const program = join(root, "container.mjs");
 writeFileSync(
   program,
@@ -35,7 +36,7 @@ writeFileSync(
 
 let socketCount = 0;
 
-/** Containers as child processes; `pids` of those that run now. */
+/** Runs containers as child processes. `pids` contains those that run now. */
 class Host implements Pick<ContainerSlot, "adopt" | "start"> {
   readonly pids = new Set<number>();
   readonly #program: string;
@@ -156,7 +157,7 @@ test("a container whose connections are all in use is still pinged", async () =>
   assert.ok((await Promise.all(waiting)).every((status) => status === 200));
 });
 
-/** Returns the failure of a first start of another program. */
+/** Returns the error of a first start of the given program. */
 async function failureOf(text: string, startMsMax: number, isOutOfMemory = false): Promise<string> {
   const path = join(root, `failing-${(socketCount += 1)}.mjs`);
   writeFileSync(path, text);

@@ -8,7 +8,7 @@ import type { InvocationRequest } from "./invocation.ts";
 
 type Invoke = AgentContainer["invoke"];
 
-/** Returns a container that responds with `invoke`, or one that is not in service for null. */
+/** Returns a hop to a container that responds with `invoke`. For null, the container is not in service. */
 function hopTo(containerName: string, invoke: Invoke | null) {
   const container = {
     view: { models: null },

@@ -14,7 +14,7 @@ import {
 export interface InvocationTrace {
   readonly hops: readonly ChainHop[];
   readonly target: string | null;
-  /** Whether the model was already loaded. Null if the request had no target model or did not acquire it. */
+  /** True if the model was already loaded. Null if the request had no target model or did not acquire it. */
   cacheHit: boolean | null;
   waitedUs: number;
   /** Monotonic time of the first chunk of a streamed response; 0 before. */
