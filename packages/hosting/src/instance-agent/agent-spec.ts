@@ -35,8 +35,5 @@ export interface AgentInstanceSpec {
   readonly restartWaitMsMax: number;
 }
 
-/**
- * What happens if the first start of an instance fails. `delete` removes the instance; `retry` repeats starts until one
- * succeeds.
- */
+/** The handling of a failed first start: `delete` removes the instance, `retry` repeats starts until one succeeds. */
 export type OnStartFailure = "delete" | "retry";
