@@ -14,7 +14,7 @@ export class FakeArena implements Arena {
 
   readonly #memory: SharedArrayBuffer | null;
 
-  /** `memory` is shared between threads in some tests; by default, each block has its own memory. */
+  /** By default, each block has its own memory. Some tests pass `memory`, which they share between threads. */
   constructor(capacityBytes: number, budget: ByteBudget, memory: SharedArrayBuffer | null = null) {
     this.capacityBytes = capacityBytes;
     this.#memory = memory;

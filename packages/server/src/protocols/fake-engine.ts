@@ -285,7 +285,7 @@ model_transaction_policy { decoupled: ${decoupled} }`;
   });
 }
 
-/** Rejects with CANCELLED as soon as the signal aborts. The work continues in the background, and its result is released. */
+/** Rejects with CANCELLED as soon as the signal aborts. `work` then continues in the background, and its result is released. */
 function unlessGivenUp(signal: AbortSignal | null, work: () => Promise<readonly Tensor[]>): Promise<readonly Tensor[]> {
   const working = work();
   if (signal === null) return working;

@@ -12,14 +12,14 @@ const reservedNames: ReadonlySet<string> = new Set([
   "headers",
   "binary_data_output",
 ]);
-/** Metadata that ModelStreamInfer itself interprets; never forwarded. */
+/** Metadata that configures ModelStreamInfer itself, and is therefore never forwarded. */
 const ownMetadata = "triton_grpc_error";
 
 type Parameters = ReadonlyMap<string, ParameterValue>;
 
 /**
  * Returns the request's parameters together with the headers whose names match the pattern. A header replaces a parameter of the same name;
- * of several equal headers the last one is used. `rawHeaders` alternates names and values. Throws INVALID_ARG for a reserved name.
+ * the last of several headers with the same name is used. `rawHeaders` alternates names and values. Throws INVALID_ARG for a reserved name.
  */
 export function withForwardedHeaders(
   parameters: Parameters,

@@ -40,7 +40,7 @@ export class RawConnection implements Disposable {
     else this.socket.write(bytes);
   }
 
-  /** Returns the next complete response; null when the connection has ended before. */
+  /** Returns the next complete response; null if the connection ends first. */
   async reply(): Promise<RawReply | null> {
     for (;;) {
       const headEnd = this.#received.indexOf("\r\n\r\n");

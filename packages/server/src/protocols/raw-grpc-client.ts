@@ -4,7 +4,7 @@ export interface GrpcCall {
   /** `/<package>.<service>/<method>` */
   readonly path: string;
   readonly metadata: Readonly<Record<string, string>>;
-  /** The framed messages: each is preceded by its flag byte and four length bytes. */
+  /** The framed messages: one flag byte and four length bytes precede each message. */
   readonly body: Uint8Array;
   readonly timeoutMs: number;
 }
@@ -15,7 +15,7 @@ export interface GrpcReply {
   readonly message: string;
 }
 
-/** Rejection of a call that gets no response within its time limit, on an open connection. */
+/** The error of a call that gets no response within its time limit while its connection is open. */
 export class NoResponse extends Error {
   override readonly name = "NoResponse";
 }

@@ -10,7 +10,7 @@ export type RestrictedApi =
   | "trace"
   | "logging";
 
-/** The header, and its value, that requests to a restricted group must have. */
+/** The header and value that a request to a restricted group must have. */
 export interface Restriction {
   readonly header: string;
   readonly value: string;

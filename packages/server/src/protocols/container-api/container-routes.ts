@@ -19,32 +19,33 @@ import type { PayloadCodec } from "./payload-codec.ts";
 import { TritonCalls, type InferenceType } from "./triton-calls.ts";
 
 /**
- * The format of request and response bodies: Triton's, in which /invocations accepts one of several inference types, or that of a codec.
+ * The format of request and response bodies: Triton's, or that of a codec. In Triton's format, /invocations accepts one of several
+ * inference types.
  */
 export type ContainerFormat =
   | { readonly kind: "triton"; readonly inferenceType: InferenceType }
   | { readonly kind: "payload"; readonly codec: PayloadCodec };
 
 export interface ContainerRoutesOptions {
-  /** True if only the platform can reach the listener: its calls may then set a time limit of executions. */
+  /** True if only the platform can reach the listener. Calls may then set a time limit of executions. */
   readonly isPrivate: boolean;
   readonly engine: Engine;
   readonly clock: Clock;
   readonly limits: HttpLimits;
   readonly containerLimits: ContainerLimits;
-  /** Meaning of /ping (SAGEMAKER_TRITON_PING_MODE): all models are ready, or the server is live. */
+  /** Condition for status 200 of /ping (SAGEMAKER_TRITON_PING_MODE): all models are ready, or the server is live. */
   readonly pingMode: "ready" | "live";
   /** The model that /invocations calls. */
   readonly defaultModelName: string;
   readonly language: ContainerFormat;
   /** The directory that replaces /opt/ml. */
   readonly mlRoot: string;
-  /** Returns which directory of an unpacked archive is the model to serve, and the repository that contains it. */
+  /** Returns the directory of an unpacked archive that is the model to serve, and the repository that contains it. */
   readonly chooseModelDirectory: (
     directory: string,
   ) => Promise<{ readonly repositoryDirectory: string; readonly modelDirectoryName: string }>;
   /**
-   * Returns the confinement measures that this machine does not support, each with the reason. Null while they are unknown, and in a
+   * Returns the confinement measures that this machine does not support, each with the reason. Null before they are known, and for a
    * container without confinement.
    */
   readonly unconfined: () => Readonly<Record<string, string>> | null;
@@ -52,15 +53,18 @@ export interface ContainerRoutesOptions {
   readonly onPing: () => void;
 }
 
-/** Response header of /ping for the platform: the value of `unconfined` as JSON. */
+/** Response header of /ping, which the platform reads: the value of `unconfined` as JSON. */
 const unconfinedHeader = "X-Galatea-Unconfined";
 
 /** Response header of a load and of a model description: the memory of the model in bytes. */
 const modelBytesHeader = "X-Galatea-Model-Bytes";
 
-/** Request header of the platform: time in milliseconds for which the caller waits for the response. */
+/** Request header that the platform sends: time in milliseconds for which the caller waits for the response. */
 const callLimitHeader = "x-galatea-call-limit-ms";
-/** Time limit of a call without that header, in formats other than Triton's: the default of the toolkits in SageMaker's containers. */
+/**
+ * Time limit of a call without the header `callLimitHeader`, in milliseconds, for formats other than Triton's. It is the default of the
+ * toolkits in SageMaker's containers.
+ */
 const payloadMsMax = 60_000;
 
 const targetModelHeader = "x-amzn-sagemaker-target-model";
@@ -75,7 +79,7 @@ interface ModelRoute {
 interface HostedModel {
   readonly id: string;
   readonly url: string;
-  /** The name that clients send (X-Amzn-SageMaker-Target-Model), otherwise the id. */
+  /** The name that clients send (X-Amzn-SageMaker-Target-Model); the id if they send none. */
   readonly servedName: string;
   /** False while the model loads or unloads. */
   isLoaded: boolean;
@@ -83,7 +87,9 @@ interface HostedModel {
 
 type RouteHandler = (exchange: Exchange, id: string) => void | Promise<void>;
 
-/** Returns the handler of container API requests. It throws only BodyError and for bugs. */
+/**
+ * Returns the handler of container API requests. The handler throws only BodyError, which the listener sends; any other exception is a bug.
+ */
 export function containerHandler(options: ContainerRoutesOptions): (exchange: Exchange) => void | Promise<void> {
   const routes = new ContainerRoutes(options);
   const single: Readonly<Record<string, readonly [method: string, answer: RouteHandler]>> = {
@@ -186,7 +192,10 @@ class ContainerRoutes {
     await this.#calls.answer(exchange, target, "invoke");
   };
 
-  /** Sets the time limit of executions to the time for which the caller waits: a longer execution is ended with its worker. */
+  /**
+   * Sets the time limit of executions to the time for which the caller waits. An execution that takes longer is ended together with its
+   * worker.
+   */
   #limit(exchange: Exchange): void {
     const { isPrivate, language } = this.#options;
     const stated = isPrivate ? Number(exchange.request.headers[callLimitHeader]) : 0;
@@ -226,8 +235,8 @@ class ContainerRoutes {
       if (isForbiddenPath(model.url)) return replyEmpty(exchange, 400);
       const milliseconds = await this.#locks.run(model.id, () => this.#register(model, exchange.signal));
       reply(exchange, 200, "text/plain", "", [
-        // Not part of SageMaker's contract: the platform reads this header and the model's memory instead of estimating both from file
-        // sizes.
+        // These headers are not part of SageMaker's contract. The platform reads them instead of estimating the duration of the load and
+        // the model's memory from file sizes.
         "X-Galatea-Load-Milliseconds",
         milliseconds.toFixed(3),
         modelBytesHeader,
@@ -297,7 +306,7 @@ class ContainerRoutes {
   }
 }
 
-/** Sends a JSON body without a content type, as Triton does here. */
+/** Sends a JSON body as text/plain, as Triton does for these routes. */
 function replyPlainJson(exchange: Exchange, value: unknown): void {
   reply(exchange, 200, "text/plain", Buffer.from(JSON.stringify(value)));
 }
@@ -314,8 +323,8 @@ function refuse(exchange: Exchange, thrown: unknown): void {
 }
 
 /**
- * Returns whether the header names another archive than the path; such a request is rejected (server#8923). Without the header, the path
- * decides.
+ * Returns whether the request's header names a different archive than its path; such a request is rejected (server#8923). Without the
+ * header, the path selects the archive.
  */
 function isForAnother(exchange: Exchange, model: HostedModel): boolean {
   const target = exchange.request.headers[targetModelHeader];
@@ -335,7 +344,7 @@ async function readLoadBody(exchange: Exchange, options: ContainerRoutesOptions)
   const limits = { ...options.limits, bodyBytesMax: options.containerLimits.loadBodyBytesMax };
   const body = await readBodyToBuffer(exchange, limits);
   const members = new Map<string, string>();
-  // Triton crashes on a body that is not JSON; here it is an ordinary error.
+  // Triton crashes on a body that is not JSON. This server sends an ordinary error.
   parsingRequestJson(() => {
     const check = new JsonScanner(body);
     if (check.peek() === -1) check.fail("The document is empty.", check.at);

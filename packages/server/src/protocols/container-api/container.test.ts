@@ -13,11 +13,11 @@ import { defaultContainerLimits, openContainer, type ContainerOptions } from "./
 import type { Listener } from "../listener.ts";
 import { eventually } from "@galatea/base/core/eventually-fixture.ts";
 
-// Statuses, bodies and content types are those of tritonserver 2.51 on its SageMaker port in multi-model mode,
-// except where a test's name says otherwise.
+// Statuses, bodies and content types are those of tritonserver 2.51 on its SageMaker port in multi-model mode, unless a test's name says
+// otherwise.
 
 const engine = new FakeEngine();
-/** Parameters of the last request to an archive's model. */
+/** Time limit of the last request to an archive's model, in milliseconds. */
 let executionMsMax: number | null = null;
 const remote = connectOverMessages(engine);
 let mlRoot: string;

@@ -2,7 +2,7 @@
 export interface ContainerLimits {
   /** Maximum number of registered archives. */
   readonly modelsMax: number;
-  /** Maximum body of a load call, which contains a name and a path. */
+  /** Maximum size of the body of a load call, which contains a name and a path. */
   readonly loadBodyBytesMax: number;
 }
 

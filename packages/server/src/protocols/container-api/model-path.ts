@@ -18,8 +18,8 @@ export function isForbiddenPath(url: string): boolean {
 const form = /^\/opt\/ml\/models\/([0-9A-Za-z._]+)\/model\/?([0-9A-Za-z._]+)?$/;
 
 /**
- * Parses `/opt/ml/models/<hash>/model[/<subdir>]`, the form that clients send wherever the files are. Names that consist only of dots are
- * invalid.
+ * Parses `/opt/ml/models/<hash>/model[/<subdir>]`. Clients send this form wherever the files really are. Names that consist only of dots
+ * are invalid.
  */
 export function parseModelPath(url: string): ModelPath {
   const match = form.exec(url);
@@ -39,8 +39,8 @@ function isDots(name: string): boolean {
 }
 
 /**
- * Resolves the path and its links below `mlRoot`, which replaces /opt/ml. A link out of the archive's own folder is treated like a missing
- * folder, so that an archive cannot open another tenant's files.
+ * Resolves the path and its symbolic links below `mlRoot`, which replaces /opt/ml. A link that leaves the archive's own folder is treated
+ * like a missing folder, so that an archive cannot open another tenant's files.
  */
 export async function resolveModelPath(mlRoot: string, path: ModelPath, url: string): Promise<string> {
   const archive = join(mlRoot, "models", path.hash);

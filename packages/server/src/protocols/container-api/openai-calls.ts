@@ -19,8 +19,8 @@ const lengthBytes = 4;
 
 /**
  * Calls Triton models that implement the OpenAI API themselves: they receive the request body unchanged. Each response of the model is one
- * JSON document. For a streaming request, each is sent as an event, followed by `[DONE]`; otherwise the model must send one response.
- * Converting chats to prompts is the model's task, because it depends on its tokenizer.
+ * JSON document. For a streaming request, each document is sent as an event, and `[DONE]` follows the last one; otherwise the model must
+ * send one response. The model must also convert chats to prompts, because the conversion depends on its tokenizer.
  */
 export class OpenAiCalls {
   readonly #engine: Engine;
@@ -147,7 +147,7 @@ function errorDocument(error: InferenceError): string {
   return JSON.stringify({ error: { message: error.message, type, param: null, code: error.code.toLowerCase() } });
 }
 
-/** Removes line breaks between the tokens of a JSON document: in an event, a line break would end the data. */
+/** Removes line breaks between the tokens of a JSON document, because a line break ends the data of an event. */
 const oneLine = (document: Uint8Array) =>
   Buffer.from(document)
     .toString("latin1")

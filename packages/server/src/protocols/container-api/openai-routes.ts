@@ -1,4 +1,4 @@
-/** Paths of the OpenAI API that call a model. The platform itself answers /v1/models. */
+/** Paths of the OpenAI API that call a model. The platform handles /v1/models without calling a container. */
 const openAiPaths: ReadonlySet<string> = new Set([
   "/v1/chat/completions",
   "/v1/completions",
@@ -6,7 +6,7 @@ const openAiPaths: ReadonlySet<string> = new Set([
   "/v1/responses",
 ]);
 
-/** A call of the OpenAI API, for the container's own model or for one of several archives, whose id then precedes the path. */
+/** A call of the OpenAI API, for the container's own model or for an archive. The id of the archive precedes the path in the URL. */
 export interface OpenAiRoute {
   /** Null for the container's own model. */
   readonly id: string | null;

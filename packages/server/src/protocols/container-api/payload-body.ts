@@ -20,8 +20,8 @@ export interface PayloadBody {
 const lengthBytes = 4;
 
 /**
- * Reads a body into memory that the model can access. A body of known length is copied once, from the socket's buffer. The caller owns the
- * tensor.
+ * Reads a body into memory that the model can access. A body of known length is copied only once, from the socket's buffer. The caller owns
+ * the tensor.
  */
 export async function readPayload(
   exchange: Exchange,

@@ -29,10 +29,10 @@ export interface PayloadCallsOptions {
 /** Response bodies up to this size are copied, so that the model's output can be released at once. */
 const copiedBytesMax = 16 * 1024;
 
-/** Status of the multi-model API for out of memory; the platform then unloads other models and tries again. */
+/** Status of the multi-model API for a lack of memory. The platform then unloads other models and sends the call again. */
 const insufficientStorage = 507;
 
-/** Handles the calls of containers whose bodies a payload codec decodes and encodes. */
+/** Handles the calls of containers whose body format a payload codec defines. */
 export class PayloadCalls implements ContainerCalls {
   readonly executionParameters: ContainerCalls["executionParameters"];
   readonly #options: PayloadCallsOptions;
@@ -54,7 +54,7 @@ export class PayloadCalls implements ContainerCalls {
     return this.#sendRawRequest(exchange, target, { route, asks: "invocation" });
   }
 
-  /** A call of the OpenAI API is handled like /invocations: the codec or the model interprets the body. */
+  /** Handles a call of the OpenAI API like one of /invocations: the codec or the model interprets the body. */
   openAi(exchange: Exchange, { target, route }: OpenAiContainerCall): Promise<void> {
     return this.answer(exchange, target, route);
   }
@@ -89,8 +89,8 @@ export class PayloadCalls implements ContainerCalls {
   }
 
   /**
-   * Sends each response of the model as a chunk of one HTTP response; the first sets the status and headers. A later error breaks the
-   * response off.
+   * Sends each response of the model as a chunk of one HTTP response. The first one sets the status and headers. A later error closes the
+   * connection before the end of the HTTP response.
    */
   async #stream(exchange: Exchange, call: PayloadCall): Promise<void> {
     const { model, head } = call;
@@ -154,10 +154,10 @@ function headOf({ request: { headers } }: Exchange): PayloadHead {
   return { contentType: headers["content-type"] ?? "", accept: headers.accept ?? "", headers };
 }
 
-/** Characters that headers must not contain; model code determines the content type. */
+/** Matches characters that headers must not contain. Without this, the content type, which code of the model sets, could inject headers. */
 const unsafe = /[^\t\x20-\x7e\x80-\xff]/g;
 
-/** Sends the reply. `response`, whose memory the body may refer to, is released afterwards. */
+/** Sends the reply, then releases `response`, whose memory the body may refer to. */
 function send(exchange: Exchange, answer: PayloadReply, response: InferenceResponse | null): void {
   const { status, body } = answer;
   const contentType = answer.contentType.replace(unsafe, " ");

@@ -15,7 +15,7 @@ export type PayloadCallKind = "invocation" | "execution-parameters";
 
 /** The body of a call. */
 export interface CallPayload extends PayloadHead {
-  /** An invocation, or GET /execution-parameters, which has no body. */
+  /** The kind of the call: an invocation, or GET /execution-parameters, which has no body. */
   readonly callKind: PayloadCallKind;
   readonly bytes: Uint8Array;
   /** The body as the only element of a BYTES tensor of shape [1] in the model's arena; passing it to the model needs no copy. */
@@ -26,7 +26,7 @@ export interface CallPayload extends PayloadHead {
 }
 
 /**
- * The request that a codec sends to the model. The codec transfers the ownership of the tensors. `payload.tensor` may be one of them, under
+ * The request that a codec sends to the model. The codec transfers the ownership of the tensors. One of them may be `payload.tensor`, under
  * any name and shape.
  */
 export interface PayloadRequest {
@@ -41,11 +41,14 @@ export interface PayloadReply {
   readonly contentType: string;
   /** Other headers as a flat list: name, value, name, value. Values must be valid header values. */
   readonly headers?: readonly string[];
-  /** The body: text of Latin-1 characters, or bytes. Bytes may refer to an output of the model, which is released after they were sent. */
+  /**
+   * The body: text of Latin-1 characters, or bytes. Bytes may refer to an output of the model, because outputs are released only after the
+   * body was sent.
+   */
   readonly body: string | Uint8Array;
 }
 
-/** Thrown by a codec to send a response without calling the model. */
+/** The error that a codec throws to send a response without calling the model. */
 export class PayloadErrorResponse extends Error {
   readonly reply: PayloadReply;
 
@@ -61,8 +64,8 @@ export class PayloadErrorResponse extends Error {
  */
 export interface PayloadCodec {
   /**
-   * Converts a request body to a request. Throws PayloadErrorResponse, or an InferenceError for `failed`; before it throws, it releases its
-   * own allocations.
+   * Converts a request body to a request. Throws PayloadErrorResponse, or an InferenceError, which the caller passes to `failed`. Releases
+   * its own allocations before it throws.
    */
   decode(payload: CallPayload, model: ServedModel): PayloadRequest | Promise<PayloadRequest>;
   /** Converts the model's response to a body. The caller still owns the response. */

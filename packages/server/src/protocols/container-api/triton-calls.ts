@@ -63,12 +63,12 @@ export class TritonCalls implements ContainerCalls {
   }
 
   /**
-   * Sends an error. For the container's own model, statuses are those of the KServe port. For archives, the status is 400, or 507 when
-   * unloading other models may help.
+   * Sends an error. For the container's own model, statuses are those of the KServe port. For archives, the status is 507 if unloading
+   * other models may help, otherwise 400.
    */
   #refuse(exchange: Exchange, { error, contentType }: InferCallError, route: CallRoute): void {
     if (route === "invocations") return replyFailure(exchange, error, contentType);
-    // Deviates from Triton: when the memory for requests is full, unloading models does not help, but a retry does.
+    // Unlike Triton, sends the status for a retry if the memory for requests is full, because unloading models would not help.
     const isModels = error.reason === "out-of-memory";
     if (!isModels && isMemoryReason(error.reason)) return replyFailure(exchange, error, "application/json");
     replyFailure(exchange, error, "application/json", isModels ? 507 : 400);

@@ -4,7 +4,7 @@ import { EngineMessageServer } from "./engine-message-server.ts";
 import { EngineMessageClient } from "./engine-message-client.ts";
 import type { ToEngine, ToFrontEnd } from "./messages.ts";
 
-/** An engine that is called through messages, as by a protocol in another thread. */
+/** An engine that is called through messages, as a protocol in another thread calls it. */
 export interface MessageConnectedEngine {
   readonly engine: Engine;
   /** Number of resources that the client has not released or completed: leases, blocks, requests, calls. */
@@ -13,7 +13,7 @@ export interface MessageConnectedEngine {
 
 /**
  * Connects an engine to a client through messages, for tests. All messages go through the ports of a MessageChannel, so they must be plain
- * data and arrive as copies; arenas are memory that both sides have mapped. Both sides are in this thread: a message is handled before
+ * data and arrive as copies. Arenas are memory that both sides have mapped. Both sides run in this thread. A message is handled before
  * `postMessage` returns, so that synchronous calls have their results.
  */
 export function connectOverMessages(engine: Engine): MessageConnectedEngine {

@@ -20,7 +20,7 @@ interface PendingRequest {
 /** Dependencies of a front end's engine client. */
 export interface EngineMessageClientOptions {
   readonly post: (message: ToEngine) => void;
-  /** Returns the bytes of an arena range; each thread has mapped the arenas. */
+  /** Returns the bytes of an arena range from this thread's own mapping of the arena. */
   readonly bytesAt: (place: ArenaRange) => Uint8Array;
 }
 
@@ -125,7 +125,7 @@ export class EngineMessageClient implements Engine {
     const over = Promise.withResolvers<void>();
     this.#requests.set(requestId, { sink, end: over.resolve });
     this.#options.post({ kind: "infer", requestId, leaseId, head, inputs: inputs.map(tensorMessage), isStream });
-    // The engine has its own references by now.
+    // `post` has returned, so the engine now has its own references.
     releaseTensors(inputs);
     using _cancelling = this.#cancelling(requestId, signal);
     await over.promise;
@@ -150,7 +150,7 @@ export class EngineMessageClient implements Engine {
     return call;
   }
 
-  /** Makes a synchronous call: its result has arrived when `post` returns. */
+  /** Makes a synchronous call. The result of the call must arrive before `post` returns. */
   #sendRawRequest(message: (callId: number) => ToEngine): unknown {
     const callId = ++this.#lastId;
     let answer: { readonly value: unknown } | { readonly error: InferenceError } | null = null;
@@ -215,7 +215,7 @@ export class EngineMessageClient implements Engine {
   }
 }
 
-/** Freezes a value and everything in it. A front end that changes its copy of a model view then fails. */
+/** Freezes a value and everything in it, so that code that changes the front end's copy of a model view throws an error. */
 function frozen<Value>(value: Value): Value {
   if (typeof value !== "object" || value === null || ArrayBuffer.isView(value) || Object.isFrozen(value)) return value;
   Object.freeze(value);

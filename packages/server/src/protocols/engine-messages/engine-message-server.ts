@@ -7,7 +7,7 @@ import { errorMessage, outcomeMessage, toArenaRange, fromTensorMessage } from ".
 
 type Infer = Extract<ToEngine, { kind: "infer" }>;
 
-/** A request with responses that were not produced, or not acknowledged. */
+/** A request whose responses were not all produced or not all acknowledged. */
 interface OpenRequest {
   readonly controller: AbortController;
   /** Callbacks that acknowledge a response, by the response's id. */

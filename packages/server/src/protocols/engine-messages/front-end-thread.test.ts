@@ -15,7 +15,7 @@ import type { ToEngine } from "./messages.ts";
 import { HandledMessageCount } from "./handled-message-count.ts";
 import { eventually } from "@galatea/base/core/eventually-fixture.ts";
 
-// Tests the HTTP front end in its own thread; the other tests of the protocols exchange the same messages within one thread.
+// These tests run the HTTP front end in its own thread. The other tests of the protocols exchange the same messages within one thread.
 
 const arenaBytes = 16 * 1024 * 1024;
 const memory = new SharedArrayBuffer(arenaBytes);

@@ -1,7 +1,7 @@
 import { assert } from "@galatea/base";
 import type { Block, ArenaRange } from "../../tensor/index.ts";
 
-/** The references to blocks that the engine holds for a front end, by arena range. */
+/** The references to blocks that the engine has on behalf of a front end, by arena range. */
 export class LeasedBlocks {
   readonly #held = new Map<string, Block[]>();
 
@@ -28,7 +28,7 @@ export class LeasedBlocks {
     if (blocks.length === 0) this.#held.delete(key);
   }
 
-  /** Returns a new reference, owned by the engine, to a range that the front end has: a block or a segment of one. */
+  /** Returns a new reference, owned by the engine, to a range to which the front end has a reference: a block or a segment of one. */
   take(place: ArenaRange): Block {
     const exact = this.#held.get(keyOf(place))?.[0];
     if (exact !== undefined) {
@@ -39,7 +39,7 @@ export class LeasedBlocks {
     return whole.segment(place.byteOffset - whole.byteOffset, place.byteLength);
   }
 
-  /** Returns the bytes of a range. In a test this replaces the front end's own mapping of the arena. */
+  /** Returns the bytes of a range, for tests in which the front end has no mapping of the arena. */
   bytesAt(place: ArenaRange): Uint8Array {
     const block = this.#held.get(keyOf(place))?.[0];
     assert(block !== undefined, "a front end sees what it was lent");

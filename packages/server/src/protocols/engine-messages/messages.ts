@@ -3,12 +3,12 @@ import type { Engine, ModelTarget, ModelView } from "../../engine/index.ts";
 import type { RequestHead, ResponseHead } from "../../inference/index.ts";
 import type { ArenaRange, TensorHead } from "../../tensor/index.ts";
 
-/** The elements of a tensor: a range of a block that the receiver has mapped, or a copy of the bytes when they are in no block. */
+/** The elements of a tensor: a range of a block that the receiver has mapped, or a copy of bytes that are not in a block. */
 export type DataMessage =
   | { readonly block: ArenaRange; readonly byteOffset: number; readonly byteLength: number }
   | { readonly bytes: Uint8Array };
 
-/** A tensor in a message. The receiver takes over the reference to its block. */
+/** A tensor in a message. The receiver becomes the owner of the reference to its block. */
 export interface TensorMessage extends TensorHead {
   readonly data: DataMessage;
 }
@@ -48,9 +48,12 @@ export type ToEngine =
   /** Leases a model; the engine replies with `value`, a Lease. */
   | { readonly kind: "open"; readonly callId: number; readonly target: ModelTarget }
   | { readonly kind: "close"; readonly leaseId: number }
-  /** Queries the memory for the model's tensors; the engine replies with `value`: its bytes in use, or null when there is none. */
+  /**
+   * Queries the memory for the model's tensors. The engine replies with `value`: the number of bytes in use, or null if the model has no
+   * such memory.
+   */
   | { readonly kind: "arena"; readonly callId: number; readonly leaseId: number }
-  /** Allocates a block; the engine replies with `value`, its range. The front end then has a reference to it. */
+  /** Allocates a block. The engine replies with `value`, the range of the block, to which the front end then has a reference. */
   | { readonly kind: "allocate"; readonly callId: number; readonly leaseId: number; readonly byteLength: number }
   /** Releases a reference to a block. */
   | { readonly kind: "release"; readonly place: ArenaRange }

@@ -2,8 +2,8 @@ import { assert } from "@galatea/base";
 import { BlockSegment, type Block, type ArenaRange } from "../../tensor/index.ts";
 
 /**
- * A front end's reference to a block of the engine. Users in the front end are counted here; the last release returns the reference to the
- * engine.
+ * A front end's reference to a block of the engine. It counts the references within the front end; the last release returns the reference
+ * to the engine.
  */
 export class RemoteBlock implements Block {
   readonly arenaId: number;

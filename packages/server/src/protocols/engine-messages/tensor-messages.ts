@@ -7,7 +7,7 @@ export function toArenaRange({ arenaId, byteOffset, byteLength }: ArenaRange): A
   return { arenaId, byteOffset, byteLength };
 }
 
-/** Converts a tensor to a message. Bytes that are in no block are copied. */
+/** Converts a tensor to a message. Copies bytes that are not in a block. */
 export function tensorMessage({ name, datatype, shape, data, block }: Tensor): TensorMessage {
   const head = { name, datatype, shape };
   if (block === null) return { ...head, data: { bytes: data.slice() } };
@@ -16,7 +16,7 @@ export function tensorMessage({ name, datatype, shape, data, block }: Tensor): T
   return { ...head, data: { block: toArenaRange(block), byteOffset, byteLength: data.byteLength } };
 }
 
-/** Converts a message to a tensor. `take` returns a reference, owned by the receiver, to the block with a range. */
+/** Converts a message to a tensor. `take` returns a reference, owned by the receiver, to the block that contains a range. */
 export function fromTensorMessage({ data, ...head }: TensorMessage, take: (place: ArenaRange) => Block): Tensor {
   if ("bytes" in data) return { ...head, data: data.bytes, block: null };
   const block = take(data.block);

@@ -30,7 +30,7 @@ import { GenerateEncoder, type ResponseFormat, type ResponseText } from "./gener
 
 export interface GenerateCallOptions {
   readonly limits: HttpLimits;
-  /** Sends requests to the model; replaceable for tests. */
+  /** Sends a request to the model and returns its responses. Tests replace this function. */
   readonly streamOutcomes?: SendRequest;
 }
 
@@ -40,15 +40,15 @@ export interface GenerateCallRequest {
   readonly model: ServedModel;
 }
 
-/** HTTP status of every error of a model, as in Triton. Errors of the server's own limits have other statuses. */
+/** HTTP status of every error of a model, as in Triton. Errors from the server's own limits have other statuses. */
 const modelErrorStatus = 400;
 
 const notOneResponse =
   "generate expects model to produce exactly 1 response, use generate stream for model that generates various number of responses";
 
 /**
- * Handles calls of the generate extension, from the parsed request line to the response. Errors before the response begins are thrown;
- * later ones are sent with Triton's texts.
+ * Handles calls of the generate extension, from the parsed request line to the response. Throws errors that occur before the response
+ * begins; sends later ones with Triton's texts.
  */
 export class GenerateCalls {
   readonly #options: GenerateCallOptions;
@@ -60,7 +60,8 @@ export class GenerateCalls {
   }
 
   /**
-   * Sends the model's only response. The HTTP status is that of the first response, even when the model sends several, which is an error.
+   * Sends the model's only response. If the model sends several responses, which is an error, the HTTP status is still that of the first
+   * one.
    */
   async generate(exchange: Exchange, request: GenerateCallRequest): Promise<void> {
     const { id, answers } = await this.#ask(exchange, request);
@@ -96,7 +97,10 @@ export class GenerateCalls {
     return { id: body.id, answers: ask(model, inferenceRequest(body, target, exchange)) };
   }
 
-  /** Prints an outcome. Throws an error of the engine that precedes any response, unless the HTTP response has begun. */
+  /**
+   * Prints an outcome. If the HTTP response has not begun, throws errors of the engine that occurred before the model was called, and
+   * out-of-memory errors.
+   */
   async #print(exchange: Exchange, outcome: Outcome, textOptions: TextOptions): Promise<PrintedResponse> {
     if (outcome instanceof InferenceError) return printedError(outcome, textOptions);
     try {

@@ -49,8 +49,8 @@ function taken(sink: JsonSink): PrintedText {
 }
 
 /**
- * Prints everything except the elements of tensors. It yields a printer for each tensor, which the caller runs to its end before the next
- * step.
+ * Prints everything except the elements of tensors. Yields a printer for each tensor. The caller must run the printer to its end before it
+ * continues this generator.
  */
 function* printed(
   sink: JsonSink,
@@ -64,7 +64,7 @@ function* printed(
     separator = 0x2c;
     sink.string(name);
     sink.byte(0x3a);
-    // A single element is printed without brackets, whatever the tensor's shape.
+    // A single element is printed without brackets, whatever the shape of its tensor is.
     if (typeof value === "object") yield new JsonDataPrinter(sink, value, elementCount(value.shape) === 1 ? "" : "[]");
     else printParameter(sink, value);
   }
@@ -73,7 +73,7 @@ function* printed(
 }
 
 /**
- * Returns the members of the object. On equal names, a field of the protocol takes precedence over an output, and an output over a
+ * Returns the members of the object. If names are equal, a field of the protocol takes precedence over an output, and an output over a
  * parameter.
  */
 function membersOf(response: InferenceResponse, id: string): ReadonlyMap<string, Tensor | ParameterValue> {

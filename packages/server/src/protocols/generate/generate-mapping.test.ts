@@ -69,7 +69,8 @@ test("every member is the id, an input or a parameter, whatever their order, nam
       const { id, parameters, inputs, failure, scanner } = mapped(text);
       assert.equal(failure, null);
       assert.equal(id, members.id ?? "");
-      // If a name is in both places the later one counts; JavaScript keeps the text's order of members.
+      // If a name is a member of the request and of `parameters`, the later one in the text is used. JavaScript preserves the text's order
+      // of members.
       const expected = new Map<string, unknown>();
       for (const [key, member] of Object.entries(JSON.parse(text) as Record<string, unknown>)) {
         if (key === "NUMBERS" || key === "TEXT") continue;

@@ -25,8 +25,8 @@ export interface GenerateMapping {
   readonly parameters: ReadonlyMap<string, ParameterValue>;
   readonly inputs: readonly InputHeader[];
   /**
-   * The first member that cannot be mapped, where the mapping stops. Reported only after errors in the elements of earlier inputs, as in
-   * Triton.
+   * The error of the first member that cannot be mapped; the mapping stops there. As in Triton, it is reported only after errors in the
+   * elements of earlier inputs.
    */
   readonly failure: InferenceError | null;
 }
@@ -40,7 +40,7 @@ export interface MappingOptions {
 
 /**
  * Maps the JSON document at the scanner's position to inputs and parameters. Throws errors of the document as a whole. Each input is
- * limited by --http-max-input-size, everything else by `memory`.
+ * limited by --http-max-input-size, all other members by `memory`.
  */
 export function mapGenerateRequest(scanner: JsonScanner, options: MappingOptions): GenerateMapping {
   const rootAt = parsingRequestJson(() => checkDocument(scanner));
@@ -68,8 +68,8 @@ function checkDocument(scanner: JsonScanner): number {
 }
 
 /**
- * Calls `visit` for every member of the object at `at`, including duplicates. The scanner is before the member's value; a value that
- * `visit` does not read is skipped.
+ * Calls `visit` for every member of the object at `at`, including duplicates. The scanner is at the member's value. A value that `visit`
+ * does not read is skipped.
  */
 function visitMembers(scanner: JsonScanner, at: number, visit: (name: string, valueAt: number) => number): void {
   scanner.at = at;
@@ -110,12 +110,12 @@ class Mapper {
     this.#inputOf = new Map(options.config.inputs.map((input) => [input.name, input]));
   }
 
-  /** Reads the first `id` member of the request itself. It is also passed on as a parameter, like any other member. */
+  /** Reads the first `id` member of the request itself. Like any other member, it is also passed to the model as a parameter. */
   readId(rootAt: number): void {
     eachMember(this.#scanner, rootAt, (name, at) => {
       if (name === "id") this.id = stringAt(this.#scanner, at, (text) => memberError("id", text));
     });
-    // These visits are not counted, because the same members are visited again.
+    // Resets the count, because the mapping visits the same members again.
     this.#scanner.visitedCount = 0;
   }
 
@@ -135,7 +135,7 @@ class Mapper {
       const text = `Expected JSON object for keyword: '${nestedKeyword}': attempt to access JSON non-object as object`;
       throw new InferenceError("INTERNAL", text);
     }
-    // When there are several `parameters` members, the first one counts.
+    // Only the first of several `parameters` members is used.
     if (this.#nestedTaken) return endOf(this.#scanner, at);
     this.#nestedTaken = true;
     const seen = new Set<string>();
@@ -150,8 +150,8 @@ class Mapper {
   }
 
   /**
-   * Maps a member and returns the end of its value. Of equal names in one object (tracked by `seen`) the first counts; of equal parameters
-   * in two objects the later one.
+   * Maps a member and returns the end of its value. The first of several parameters with the same name in one object (tracked by `seen`) is
+   * used. If both objects have the parameter, the later one is used.
    */
   #take(name: string, at: number, seen: Set<string>): number {
     const input = this.#inputOf.get(name);
@@ -200,7 +200,7 @@ class Mapper {
   }
 
   /**
-   * Counts the elements of an array and moves the scanner behind it. A nested array counts as one element; its error is reported when the
+   * Counts the elements of an array and moves the scanner past it. A nested array counts as one element; its error is reported when the
    * elements are read.
    */
   #countElements(): number {

@@ -23,7 +23,7 @@ interface Serving extends AsyncDisposable {
   readonly port: number;
 }
 
-/** A server whose paths `/generate` and `/stream` call `id_fp32`, or return the outcomes of `streamOutcomes`. */
+/** Opens a server whose paths `/generate` and `/stream` call `id_fp32`, or return the outcomes of `streamOutcomes`. */
 async function serve(streamOutcomes?: SendRequest, budgetBytes = 2 ** 30): Promise<Serving> {
   const budget = new ByteBudget(budgetBytes);
   const engine = new FakeEngine(2 ** 30, budget);
@@ -59,7 +59,7 @@ async function serve(streamOutcomes?: SendRequest, budgetBytes = 2 ** 30): Promi
   };
 }
 
-/** The beginning of a reply; its body has not been read. */
+/** Sends a request. Resolves with the response when its headers have arrived; its body is not read. */
 function post(port: number, path: string, body = '{"IN":[1,2]}'): Promise<IncomingMessage> {
   return new Promise((resolve, reject) => {
     const headers = { "content-length": Buffer.byteLength(body) };
@@ -110,9 +110,9 @@ test("a long request is read in chunks and its response printed in chunks, each 
   const body = JSON.stringify({ IN: numbers });
   const reply = await post(serving.port, "/generate", body);
   assert.deepEqual((JSON.parse(await textOf(reply)) as { OUT: number[] }).OUT, numbers);
-  // The text is validated once and read once, 64 KiB at a time.
+  // The server validates the text and then reads it, 64 KiB in each event loop tick.
   const read = 2 * Math.ceil(body.length / 2 ** 16);
-  // The answer is printed 16 KiB of its tensor at a time.
+  // The server prints the response, 16 KiB of its tensor in each event loop tick.
   const expected = read + Math.ceil((4 * numbers.length) / 2 ** 14);
   assert.ok(turns.mock.callCount() >= expected, `${turns.mock.callCount()} turns of ${expected}`);
 });
@@ -237,7 +237,7 @@ test("a client that stops reading pauses only its own stream: no more responses 
     }
   });
   const slow = await post(serving.port, "/stream");
-  // The sockets are full then, and the bytes that wait for the client are limited: no more responses are requested.
+  // When the sockets are full, the number of bytes that wait for the client is limited, and no more responses are requested.
   await eventually(() => serving.budget.usedBytes > part.length);
   let seen = -1;
   for (let still = 0; still < 200; still = asked === seen ? still + 1 : 0) {

@@ -1,6 +1,6 @@
 /**
- * Returns the shape of an input with `count` elements in a flat list. The last variable dimension (which may be the batch's) takes all
- * elements that the fixed dimensions leave, every other variable one is 1. Null when the count is not divisible.
+ * Returns the shape of an input with `count` elements in a flat list. The last variable dimension (which may be the batch dimension) is
+ * `count` divided by the product of the fixed dimensions; every other variable dimension is 1. Returns null if the count is not divisible.
  */
 export function inferInputShape(configured: readonly number[], count: number): readonly number[] | null {
   let fixed = 1;

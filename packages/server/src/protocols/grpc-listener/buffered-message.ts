@@ -3,8 +3,8 @@ import type { ByteLease } from "@galatea/base";
 const firstBytes = 64 * 1024;
 
 /**
- * The bytes of one message in a single buffer, which grows with the received bytes: the announced length alone allocates nothing. The
- * buffer is charged to `memory`, whose owner releases the charge.
+ * The bytes of one message in a single buffer. The buffer grows with the received bytes, so that a large announced length alone allocates
+ * nothing. The buffer is charged to `memory`, whose owner releases the charge.
  */
 export class BufferedMessage {
   readonly #byteLengthMax: number;

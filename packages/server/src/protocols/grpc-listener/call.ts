@@ -17,7 +17,7 @@ import { MessageSplitter, prefixBytes, writePrefix, type MessageSink } from "./m
 import type { ReadBuffers } from "./read-buffers.ts";
 import { encodeStatusMessage, GrpcError, grpcStatus, grpcStatusOf, type GrpcStatus } from "./status.ts";
 
-/** Receives the client's messages of a call. An exception of its methods ends the call with that error's status. */
+/** Receives the client's messages of a call. An exception that a method throws ends the call with the status of that error. */
 export interface CallReceiver {
   /** Called when a message of `byteLength` bytes begins; returns the sink for its bytes. */
   begin(byteLength: number): MessageSink;
@@ -33,27 +33,27 @@ export interface CallOptions {
   readonly clock: Clock;
   /** Memory budget for messages in flight. */
   readonly budget: ByteBudget;
-  /** Frees the buffers into which the call's connection is read. */
+  /** Frees the buffers into which the call's connection is read, after their bytes were consumed. */
   readonly reads: ReadBuffers;
-  /** Limits concurrent decompressions; see InflationSlot. */
+  /** Limits how many messages are decompressed to a large size at once (`InflationSlot`). */
   readonly inflations: Semaphore;
 }
 
 /** Chunks of messages up to this size are joined to one buffer, which is cheaper than several writes. */
 const joinedBytesMax = 16 * 1024;
 /**
- * Estimated memory of a call without its messages: objects of Node and the server, metadata. Charged even over the budget, because a call
- * is never rejected for it.
+ * Estimated memory of a call without its messages: objects of Node and the server, metadata. A call is never rejected for this memory, so
+ * it is charged even over the budget.
  */
 const callBytes = 4 * 1024;
 /** gRPC's core sends no Date header. */
 const respondOptions = { waitForTrailers: true, sendDate: false };
-/** Time for which a client may continue to send after its call has ended; then its stream is reset. */
+/** Time in milliseconds for which a client may continue to send after its call has ended. After that, its stream is reset. */
 const lingerMs = 2000;
 
 /**
- * One gRPC call: messages in both directions, and one status at the end. `signal` aborts when no client waits for the response any more: it
- * has cancelled or disconnected, its deadline has passed, or the server ends the call without a status.
+ * One gRPC call: messages in both directions, and one status at the end. `signal` aborts when no client waits for the response any more:
+ * the client has cancelled or disconnected, its deadline has passed, or the server ends the call without a status.
  */
 export class Call {
   readonly headers: IncomingHttpHeaders;
@@ -72,7 +72,10 @@ export class Call {
   readonly #grpcResponseEncoding: MessageEncoding;
   readonly #deadline: Disposable | null;
   #splitter: MessageSplitter | null = null;
-  /** Decompresses messages, and keeps later ones in order behind them. */
+  /**
+   * Resolves when the messages that are being decompressed were passed to the receiver; null if there are none. Later messages wait for it,
+   * which preserves their order.
+   */
   #expanding: Promise<void> | null = null;
   #state: "reading" | "answering" | "finished" = "reading";
   #releases: (() => void)[] = [];
@@ -98,7 +101,7 @@ export class Call {
     this.timeoutMs = parseGrpcTimeout(headers["grpc-timeout"] as string | undefined);
     this.#deadline = this.timeoutMs === null ? null : clock.timer(this.timeoutMs, () => this.#onDeadline());
     stream.once("close", () => this.#onClose());
-    // Errors are handled through the `close` event; without a listener here, an error would end the process.
+    // The `close` event handles errors. Without a listener here, an error would end the process.
     stream.on("error", () => {});
   }
 
@@ -108,8 +111,8 @@ export class Call {
 
   /** True when the status has been sent, or cannot be sent any more. */
   get isOver(): boolean {
-    // The stream reports its end one tick late. A stream that its client ended without an error is closed, but not destroyed while it has
-    // unread bytes.
+    // The stream reports its end one tick late. If the client ended the stream without an error while bytes are unread, it is closed but
+    // not destroyed.
     return this.#closed || this.#state === "finished" || this.#stream.closed || this.#stream.destroyed;
   }
 
@@ -146,7 +149,7 @@ export class Call {
     stream.on("end", () => this.#guard(() => this.#onHalfClose(receiver)));
   }
 
-  /** Stops reading from the client until `resume`. HTTP/2 flow control then stops the client. */
+  /** Stops reading from the client until `resume`. HTTP/2 flow control then makes the client stop sending. */
   pause(): void {
     this.#isHeld = true;
     this.#stream.pause();
@@ -173,15 +176,15 @@ export class Call {
   }
 
   /**
-   * Collects a message that is compressed, or that follows a compressed one. It is decompressed in the thread pool, then passed to the
-   * receiver in one chunk.
+   * Collects a message that is compressed, or that follows a compressed one. The thread pool decompresses a compressed message. The
+   * receiver then gets the whole message in one chunk.
    */
   #gather(receiver: CallReceiver, byteLength: number, compressed: boolean): MessageSink {
     const packed = new BufferedMessage(byteLength, this.memory);
     return {
       write: (chunk) => packed.write(chunk),
       end: () => {
-        // Only one message of a call is decompressed at a time; the others are not read meanwhile.
+        // Only one message of a call is decompressed at a time. The stream is paused meanwhile, so that later messages stay unread.
         this.#stream.pause();
         const before = this.#expanding ?? Promise.resolve();
         const expanding: Promise<void> = before.then(async () => {
@@ -212,8 +215,8 @@ export class Call {
   }
 
   /**
-   * Sends one message, which consists of these chunks. They must not change until `sent` is called, which happens exactly once. Returns
-   * false when the client reads too slowly: the caller should then wait for `drained`.
+   * Sends one message, which consists of these chunks. The chunks must not change until `sent` is called, which happens exactly once.
+   * Returns false if the client reads too slowly; the caller should then wait for `drained`.
    */
   send(pieces: readonly Uint8Array[], sent: () => void): boolean {
     if (this.isOver) {
@@ -233,7 +236,7 @@ export class Call {
     return this.#write(pieces, byteLength, sent);
   }
 
-  /** Sends a message like `send`; compresses it if the client accepts that and the server is configured to. */
+  /** Sends a message like `send`. Compresses it if the client accepts an encoding and the server is configured to compress. */
   async sendCompressed(pieces: readonly Uint8Array[], sent: () => void): Promise<boolean> {
     const encoding = this.#grpcResponseEncoding;
     if (encoding === "identity") return this.send(pieces, sent);
@@ -281,7 +284,7 @@ export class Call {
     return this.#stream.write(bytes, () => this.memory.shrinkBy(bytes.length));
   }
 
-  /** Resolves when the client has read everything that was sent, or has stopped reading for good. */
+  /** Resolves when the client has read everything that was sent, or will not read any more. */
   drained(): Promise<void> {
     if (this.isOver || !this.#stream.writableNeedDrain) return Promise.resolve();
     return new Promise((resolve) => {
@@ -327,7 +330,7 @@ export class Call {
       this.#stream.end();
     }
     if (this.#stream.readableEnded) return;
-    // Discards what the client still sends. The client has a moment to read the status and to stop by itself.
+    // Discards what the client still sends. Until `lingerMs` has passed, the client can read the status and stop sending by itself.
     this.#stream.removeAllListeners("data");
     this.#stream.resume();
     const linger = this.#clock.timer(lingerMs, () => this.#stream.close(constants.NGHTTP2_NO_ERROR));
@@ -352,8 +355,8 @@ export class Call {
   }
 
   /**
-   * Called when no byte was transferred for the stall time. It ends the call when a client does not send or read; a running model may take
-   * any time.
+   * Called when no byte was transferred for the stall time. Ends the call if the client should send or read. A running model may take any
+   * time.
    */
   #onStall(): void {
     if (this.#stream.writableLength > 0) return this.cutOff();

@@ -2,23 +2,23 @@ import { isIPv6 } from "node:net";
 import type { Clock, Logger } from "@galatea/base";
 import type { GrpcLimits } from "./limits.ts";
 
-/** The action on a connection whose client has reset a call. */
+/** The action for a connection whose client has reset a call. */
 export type ResetAction = "keep" | "close" | "destroy";
 
 /** Maximum number of addresses that are counted. Only addresses with resets in the last seconds need an entry. */
 const addressesMax = 10_000;
-/** Seconds without resets after which an address has its full burst again; no client is rejected for longer. */
+/** Seconds without resets after which an address has its full burst again. No client is rejected for a longer time. */
 const forgivenAfterSeconds = 10;
-/** Cost of resetting a call that has a deadline. It is low because correct clients of a slow server often do so. */
+/** Cost of resetting a call that has a deadline. It is low because correct clients of a slow server often reset such calls. */
 const deadlineCost = 0.1;
 /**
- * A call that ran for a shorter time has a cost even if its deadline has passed. Without this, calls with deadlines of a nanosecond could
- * be reset for free.
+ * Minimum duration of a call whose reset costs nothing because its deadline has passed. Without this, calls with deadlines of a nanosecond
+ * could be reset for free.
  */
 const timedOutMsMin = 50;
 
 /**
- * Counts the calls that clients reset, by address over all connections. HTTP/2 does not count a reset call as a running one: without this
+ * Counts the calls that clients reset, by address over all connections. HTTP/2 does not count a reset call as a running one. Without this
  * limit, a client could start any number of calls (HTTP/2 rapid reset) and delay every other client.
  */
 export class ClientResets {
@@ -31,7 +31,7 @@ export class ClientResets {
     {
       readonly tokens: number;
       readonly atNs: number;
-      /** True after a log line about this address, until it has stopped resetting calls. */
+      /** True if a log line has reported this address. It is false again after the address has stopped resetting calls. */
       readonly isReported: boolean;
     }
   >();
@@ -56,8 +56,9 @@ export class ClientResets {
   }
 
   /**
-   * Counts one reset of a call that ran for `ranMs` and had this deadline. A call that ran at least half of its deadline (the deadline may
-   * have begun before the server read the call), and not only for an instant, has timed out and costs nothing.
+   * Counts one reset of a call that ran for `ranMs` and had this deadline. The reset costs nothing if the call ran for at least half of its
+   * deadline and at least `timedOutMsMin`, because it has then timed out. Half is enough, because the deadline may have begun before the
+   * server read the call.
    */
   count(
     address: string,
@@ -94,7 +95,7 @@ export class ClientResets {
   }
 }
 
-/** Returns the network of an address. One customer with IPv6 has 2^64 addresses, therefore they are counted together. */
+/** Returns the network of an address. One customer with IPv6 has 2^64 addresses; resets from all of them are counted together. */
 function networkOf(address: string): string {
   if (!isIPv6(address) || address.startsWith("::ffff:")) return address;
   const [head = ""] = address.split("::");

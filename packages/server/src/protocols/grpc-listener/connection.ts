@@ -18,7 +18,7 @@ export interface ConnectionOptions {
   readonly resets: ClientResets;
 }
 
-/** Time for running calls to end when their connection is closed because of too many resets. */
+/** Time in milliseconds for running calls to end when their connection is closed because of too many resets. */
 const closeGraceMs = 1000;
 
 /** One client's connection: its calls, its maximum age, and its keepalive pings. */
@@ -51,7 +51,7 @@ export class Connection {
       session.close();
     });
     session.once("close", () => this.#onClose());
-    // An error of the connection ends its calls; each call learns about it from its own stream.
+    // An error of the connection ends its calls. The stream of each call reports the error to the call.
     session.on("error", () => session.destroy());
     this.#grow();
     this.#watch();
@@ -88,7 +88,7 @@ export class Connection {
         this.close();
         this.#after(closeGraceMs, () => this.#endSocket());
       }
-      // The socket is ended, because the HTTP/2 session would continue to read from the client.
+      // Ends the socket instead of the HTTP/2 session, which would continue to read from the client.
       if (verdict === "destroy" || this.#callCount === 0) this.#endSocket();
     });
   }
@@ -99,7 +99,7 @@ export class Connection {
     setImmediate(() => socket.destroySoon());
   }
 
-  /** Accepts no new calls, and ends when the running ones have ended. */
+  /** Accepts no new calls. The connection ends when the running calls have ended. */
   close(): void {
     this.#session.close();
   }
@@ -109,8 +109,7 @@ export class Connection {
   }
 
   /**
-   * Limits the age of the connection. Without this, clients behind a load balancer that never reconnect would stay with an old server for
-   * ever.
+   * Limits the age of the connection. Without this, clients behind a load balancer that never reconnect would use the same server for ever.
    */
   #grow(): void {
     const { connectionAgeMaxMs, connectionAgeGraceMs } = this.#options.keepalive;
@@ -121,7 +120,10 @@ export class Connection {
     });
   }
 
-  /** Sends pings, and ends the connection when a ping gets no reply: the peer may be gone without closing it. */
+  /**
+   * Sends pings, and ends the connection if a ping gets no reply. Without this, a peer that has disappeared without closing the connection
+   * would keep its resources.
+   */
   #watch(): void {
     const { clock, keepalive } = this.#options;
     this.#ping = clock.timer(keepalive.timeMs, () => {

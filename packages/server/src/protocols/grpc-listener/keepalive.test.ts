@@ -6,7 +6,7 @@ import { usualKeepalive } from "./keepalive-fixture.ts";
 const options = { ...usualKeepalive, receivedPingIntervalMinMs: 100, pingStrikesMax: 2 };
 const hourMs = 3_600_000;
 
-/** Returns which of the pings at these times exceed the limit if only acknowledgements are sent. */
+/** Returns the times of the pings that exceed the limit if the server sends only acknowledgements. */
 function tooMany(strikes: PingStrikes, hasCalls: boolean, atMs: readonly number[]): number[] {
   return atMs.filter((ms) => strikes.pinged(ms * 1e6, hasCalls, 0));
 }
@@ -25,7 +25,7 @@ test("permitted pings between them do not reset the strikes", () => {
 test("data that the server sends resets the strikes; acknowledgements of pings do not", () => {
   const strikes = new PingStrikes(options);
   const pinged = (sentBytes: number) => strikes.pinged(0, true, sentBytes);
-  // Acknowledgements are sent one by one, or those of several pings together.
+  // The server may send acknowledgements one by one, or those of several pings together.
   assert.deepEqual([0, 17, 34, 51].map(pinged), [false, false, false, true]);
   const together = new PingStrikes(options);
   assert.deepEqual(

@@ -1,19 +1,19 @@
 /** The keepalive flags of `serve`, with the same meaning as in gRPC's core. */
 export interface KeepaliveOptions {
-  /** Interval of pings on an idle connection, and the time within which a reply must arrive. */
+  /** Interval of the server's pings on an idle connection; `timeoutMs` is the time within which a reply must arrive. */
   readonly timeMs: number;
   readonly timeoutMs: number;
   /** True if connections without calls are pinged too. */
   readonly permitWithoutCalls: boolean;
   /**
-   * Minimum interval of a client's pings. A shorter one is a strike; after `pingStrikesMax` strikes (0: unlimited) the connection is
+   * Minimum interval of a client's pings. A shorter interval is a strike. After `pingStrikesMax` strikes (0: unlimited) the connection is
    * closed.
    */
   readonly receivedPingIntervalMinMs: number;
   readonly pingStrikesMax: number;
   /**
-   * Maximum age of a connection. At this age the client is asked to reconnect; after the grace time the connection is closed. Null: no
-   * limit.
+   * Maximum age of a connection; null for no limit. At this age the server asks the client to reconnect, and closes the connection after
+   * the grace time.
    */
   readonly connectionAgeMaxMs: number | null;
   readonly connectionAgeGraceMs: number | null;
@@ -27,7 +27,7 @@ const pingAckBytes = 17;
 
 /**
  * Counts the pings of one client that arrive too fast. As in gRPC's core, any data that the server sends, except replies to pings, resets
- * the count: clients that receive data use pings to measure the connection.
+ * the count, because clients that receive data use pings to measure the connection.
  */
 export class PingStrikes {
   readonly #options: KeepaliveOptions;
@@ -41,9 +41,9 @@ export class PingStrikes {
     this.#options = options;
   }
 
-  /** Counts a ping. `sentBytes` are all bytes that the connection has sent. Returns true when there were too many pings. */
+  /** Counts a ping. `sentBytes` is the number of all bytes that the connection has sent. Returns true if there were too many pings. */
   pinged(nowNs: number, hasCalls: boolean, sentBytes: number): boolean {
-    // Replies that are not sent yet make this number too small, never too large.
+    // Replies that are not sent yet can make this number too small, but never too large.
     const besidesAnswers = sentBytes - this.#pings++ * pingAckBytes;
     if (besidesAnswers > this.#sentBytes) {
       this.#sentBytes = besidesAnswers;

@@ -12,15 +12,15 @@ export interface GrpcLimits {
   /** Bytes of all calls of one connection that the client may send ahead of the server's reads. */
   readonly connectionWindowBytes: number;
   /**
-   * Maximum size of a frame from the client. Large frames are efficient, because each frame, and each buffer of 64 KiB, costs one call to
-   * JavaScript.
+   * Maximum size of a frame from the client. Each frame, and each buffer of 64 KiB, costs one call to JavaScript; large frames therefore
+   * need less CPU time.
    */
   readonly frameBytesMax: number;
   /** Maximum memory of the HTTP/2 library for one connection: streams, header tables and unacknowledged frames. */
   readonly connectionMebibytesMax: number;
   /**
-   * Calls that the clients of one address may reset per second, and in a burst, over all connections. Over this, the connection is closed;
-   * over twice as many, new connections of the address are rejected for some seconds.
+   * Calls that the clients of one address may reset per second, and in a burst, over all connections. Above this limit, the connection is
+   * closed. Above twice the limit, new connections of the address are rejected for some seconds.
    */
   readonly resetsPerSecondMax: number;
   readonly resetBurstMax: number;
@@ -32,7 +32,7 @@ export interface GrpcLimits {
   readonly connectionResetBurstMax: number;
   /** Time within which a new connection must send the HTTP/2 preface. */
   readonly prefaceTimeoutMs: number;
-  /** Time without progress of reading or writing a message, after which the call is ended. */
+  /** Time in which no byte of a message is read or written, after which the call is ended. */
   readonly stallTimeoutMs: number;
   readonly backlog: number;
 }

@@ -24,7 +24,7 @@ import { GrpcError } from "./status.ts";
 export interface GrpcTls {
   readonly certificate: Buffer;
   readonly key: Buffer;
-  /** If set, a client needs a certificate that is signed by one of these. */
+  /** Certificate authorities, as PEM text. If set, a client needs a certificate that one of them has signed. */
   readonly clientRoots: Buffer | null;
 }
 
@@ -38,7 +38,7 @@ export interface GrpcListenerOptions {
   /** Memory budget for messages in flight. */
   readonly budget: ByteBudget;
   readonly logger: Logger;
-  /** Returns the handler of a method by its path (`/<package>.<service>/<method>`); null when there is none. */
+  /** Returns the handler of a method by its path (`/<package>.<service>/<method>`); null if there is no such method. */
   readonly method: (path: string) => ((call: Call) => void) | null;
 }
 
@@ -78,7 +78,7 @@ class GrpcListener implements SecureListener {
     this.#resets = new ClientResets(options);
     this.#server.on("session", (session) => this.#onSession(session));
     this.#server.on("stream", (stream, headers) => this.#onStream(stream, headers));
-    // A failed handshake concerns only its client, and is ignored.
+    // A failed handshake affects only its own client, so it is ignored.
     this.#server.on("sessionError", () => {});
     // Node's session does not expose its socket. This listener runs just before the one that creates the session, and records the socket.
     this.#server.prependListener(options.tls === null ? "connection" : "secureConnection", (socket: Socket) => {

@@ -18,7 +18,7 @@ const compressors = {
   deflate: promisify<Uint8Array, ZlibOptions, Buffer>(deflate),
 } as const;
 
-/** Returns null for an unknown encoding. */
+/** Returns the encoding that the header names, identity without a header, and null for an unknown encoding. */
 export function messageEncoding(header: string | undefined): MessageEncoding | null {
   if (header === undefined || header === "identity") return "identity";
   return header === "gzip" || header === "deflate" ? header : null;
@@ -31,8 +31,8 @@ interface ExpansionOptions {
 }
 
 /**
- * Decompresses a message in the thread pool. Its output is charged to `memory` as it grows; a message over the size limit is rejected as
- * soon as it exceeds the limit.
+ * Decompresses a message in the thread pool. The output is charged to `memory` as it grows. A message is rejected as soon as its output
+ * exceeds the size limit.
  */
 export async function decompressMessage(
   packed: Uint8Array,

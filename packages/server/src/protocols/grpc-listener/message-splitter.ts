@@ -27,7 +27,7 @@ export class MessageSplitter {
     this.#options = options;
   }
 
-  /** True if the bytes so far end inside of a message. */
+  /** True if the bytes received so far end within a message. */
   get inMessage(): boolean {
     return this.#sink !== null || this.#prefixAt > 0;
   }

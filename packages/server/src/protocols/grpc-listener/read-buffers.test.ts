@@ -13,7 +13,7 @@ import { ReadBuffers } from "./read-buffers.ts";
 const headBytes = 9;
 const bufferBytes = 20_000;
 
-/** A stream whose slices are consumed as they arrive while it flows, like a call's. */
+/** Returns a stream that is watched, like that of a call. While the stream flows, its slices are consumed as they arrive. */
 function watched(memory: ReadBuffers) {
   const stream = new Readable({ read: () => {}, highWaterMark: 2 ** 30 });
   const seen: Buffer[] = [];
@@ -120,12 +120,12 @@ test("the last buffer of a connection without calls is freed when the next one a
   });
 });
 
-/** Frames of several streams in buffers that are cut anywhere, while streams are paused and resumed. */
+/** Generates frames of several streams, in buffers that may end anywhere. Streams are paused and resumed between the frames. */
 test("property: for any frames in a buffer and any paused streams, every stream reads what was sent to it", async () => {
   const frame = fc.record({
     stream: fc.nat(3),
     byteLength: fc.oneof(fc.nat(40), fc.integer({ min: 1, max: 60_000 })),
-    /** Streams that are paused, or flow, from this frame on. */
+    /** Index of the stream that is paused before this frame, or resumed if it was paused; null for none. */
     flip: fc.option(fc.nat(2), { nil: null, freq: 4 }),
   });
   await fc.assert(
@@ -134,7 +134,7 @@ test("property: for any frames in a buffer and any paused streams, every stream 
       fc.integer({ min: 16 * 1024, max: 70_000 }),
       async (frames, readBytes) => {
         const memory = new ReadBuffers();
-        // The fourth stream is not read before the end.
+        // The fourth stream is paused until the end.
         const streams = [watched(memory), watched(memory), watched(memory), watched(memory)];
         await turn();
         streams[3]!.stream.pause();
@@ -180,7 +180,7 @@ test("property: for any frames in a buffer and any paused streams, every stream 
   );
 });
 
-/** A server of node:http2 that checks what each of its streams is sent: byte `n` of stream `s` is `(n * 7 + s) % 251`. */
+/** Opens a server of node:http2 that checks the bytes of each of its streams: byte `n` of stream `s` must be `(n * 7 + s) % 251`. */
 async function openServer(context: TestContext) {
   const freed: number[] = [];
   const memories = new Map<ServerHttp2Session, ReadBuffers>();

@@ -1,16 +1,19 @@
 import type { Readable } from "node:stream";
 
-/** Smaller buffers are left to the garbage collector, because freeing one explicitly takes as long as copying some kilobytes. */
+/**
+ * Minimum size of buffers that are freed explicitly. The garbage collector frees smaller ones, because freeing one explicitly takes as long
+ * as copying some kilobytes.
+ */
 const freedBytesMin = 16 * 1024;
 
 /**
  * Frees the read buffers of a connection as soon as their bytes were consumed, so that the allocator reuses the memory for the next read.
- * Without this, the garbage collector sees 64 KiB for each read and marks the whole heap after every 8 MB. With requests of 1 MB, that took
- * more than half of the processor time (bench/rows/large-messages.ts).
+ * Without this, each read allocates 64 KiB for the garbage collector to free, which then marks the whole heap after every 8 MB. With
+ * requests of 1 MB, that took more than half of the CPU time (bench/rows/large-messages.ts).
  *
  * node:http2 cuts the contents of DATA frames from a read buffer and pushes them to their streams, one slice after another. A buffer may be
- * freed if each of its slices was consumed during its push; therefore all streams of the connection are watched. It is freed when the first
- * slice of the next buffer is pushed, because until then the HTTP/2 library may still use the rest of it.
+ * freed if each of its slices was consumed during its push; therefore all streams of the connection are watched. The buffer is freed when
+ * the first slice of the next buffer is pushed, because until then the HTTP/2 library may still use the remaining bytes.
  */
 export class ReadBuffers {
   /** The buffer whose slices are being pushed. */

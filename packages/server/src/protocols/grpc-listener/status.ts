@@ -29,7 +29,7 @@ export const statusOfInferenceCode: Readonly<Record<InferenceCode, GrpcStatus>> 
   CANCELLED: "CANCELLED",
 };
 
-/** An error whose status does not follow from an inference code: deadlines, and messages that gRPC itself rejects. */
+/** An error with a gRPC status of its own, for errors without an inference code: deadlines, and messages that gRPC itself rejects. */
 export class GrpcError extends Error {
   readonly status: GrpcStatus;
 
@@ -58,7 +58,7 @@ const cutNote = " ... (cut)";
 
 /**
  * Encodes `grpc-message`: printable ASCII except `%` is unchanged; every other byte of the UTF-8 text becomes `%XX`. Spaces at both ends
- * are escaped too, because some clients drop fields with such spaces.
+ * are escaped too, because some clients drop header fields that begin or end with a space.
  */
 export function encodeStatusMessage(message: string): string {
   if (message.length < messageBytesMax && /^(?! )[ -$&-~]*(?<! )$/.test(message)) return message;

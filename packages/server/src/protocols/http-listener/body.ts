@@ -4,19 +4,19 @@ import type { HttpLimits } from "./limits.ts";
 import { httpStatusOf } from "./reply.ts";
 
 /**
- * Receives a body as it arrives. If `write` throws, the rest of the body is read and discarded before the error is reported, except after
- * an out-of-memory error.
+ * Receives a body as it arrives. If `write` throws, the remaining body is read and discarded before the error is reported, except after an
+ * out-of-memory error.
  */
 export interface BodySink {
   write(chunk: Buffer): void;
-  /** Called before a failure is reported, to release what was written so far. */
+  /** Called before a failure is reported. Releases what was written so far. */
   discard?(): void;
 }
 
 /** An error of reading a body, with its own HTTP status, such as 413 for a body over the limit. */
 export class BodyError extends InferenceError {
   readonly status: number;
-  /** True if the rest of the body is not read; the connection is closed after the response. */
+  /** True if the remaining body is not read; the connection is then closed after the response. */
   readonly closes: boolean;
 
   /** `refusal` is the original error, whose code and reason are kept. */
@@ -56,8 +56,8 @@ export function declaredLength(exchange: Exchange): number {
 }
 
 /**
- * Passes the body to `sink` as it arrives; resolves with the sink at the end of the body. Rejects with BodyError when a limit is exceeded,
- * with the sink's own error after the body was read, and with the signal's reason when the client has disconnected.
+ * Passes the body to `sink` as it arrives. Resolves with the sink at the end of the body. Rejects with BodyError if a limit is exceeded,
+ * with the sink's own error after the body was read, and with the signal's reason if the client has disconnected.
  */
 export function readBody<Sink extends BodySink>(exchange: Exchange, limits: HttpLimits, sink: Sink): Promise<Sink> {
   const { request, response } = exchange;
@@ -95,7 +95,7 @@ export function readBody<Sink extends BodySink>(exchange: Exchange, limits: Http
       }
     });
     request.on("end", () => (failure === undefined ? resolve(sink) : fail(failure)));
-    // When a connection ends early, Node reports an error on the request; without this listener the process would end.
+    // If a connection ends early, Node reports an error on the request. Without this listener, the process would end.
     request.on("error", (error) => fail(InferenceError.from(exchange.signal.reason ?? error)));
     const abandon = (error: BodyError) => {
       request.removeAllListeners("data");
@@ -117,8 +117,8 @@ function tooLarge(byteLength: number, limits: HttpLimits): BodyError {
 const discardedBytesMin = 16 * 1024;
 
 /**
- * Frees the memory of a consumed chunk or body at once; the chunk must not be used again. The garbage collector does not notice these
- * chunks until they add up to 64 MiB, and then marks the whole heap, which took a tenth of the server's time with tensors of 1 MB.
+ * Frees the memory of a consumed chunk or body at once; the chunk must not be used again. The garbage collector frees such chunks only
+ * after they add up to 64 MiB, and then marks the whole heap, which took a tenth of the server's time with tensors of 1 MB.
  */
 export function discardChunk(chunk: Buffer): void {
   const { buffer } = chunk;
@@ -134,16 +134,16 @@ export function discardChunks(pieces: readonly Buffer[]): void {
 const emptyBody = Buffer.alloc(0);
 
 /**
- * Reads the body to one buffer. A body in one chunk is not copied. Otherwise the buffer doubles as bytes arrive, so that a large announced
- * length alone allocates nothing.
+ * Reads the body to one buffer. A body that arrives in one chunk is not copied. Otherwise the buffer doubles as bytes arrive, so that a
+ * large announced length alone allocates nothing.
  */
 export async function readBodyToBuffer(exchange: Exchange, limits: HttpLimits): Promise<Buffer> {
   return (await bufferBody(exchange, limits)).bytes();
 }
 
 /**
- * Reads the body to a buffer that the caller discards explicitly. Throws BodyError at once when there is not enough memory for the
- * announced length.
+ * Reads the body to a buffer that the caller discards explicitly. Throws BodyError at once if there is not enough memory for the announced
+ * length.
  */
 export function bufferBody(exchange: Exchange, limits: HttpLimits): Promise<BufferedBody> {
   const declared = declaredLength(exchange);
@@ -159,8 +159,8 @@ export class BufferedBody implements BodySink {
   #used = 0;
 
   /**
-   * `declared` is the announced length, which the caller has charged to `memory` already. When it is -1 (unknown), the growing buffer is
-   * charged here.
+   * `declared` is the announced length, which the caller has already charged to `memory`. If it is -1 (unknown), this object charges the
+   * buffer as it grows.
    */
   constructor(declared: number, memory: ByteLease) {
     this.#declared = declared;

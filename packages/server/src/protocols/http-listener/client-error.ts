@@ -5,7 +5,7 @@ import { codingText } from "./transfer-coding.ts";
 
 const lingerMsMax = 2000;
 
-/** Connections that are closed after the response that is being sent. */
+/** Connections that will be closed after the response that is being sent. */
 const ending = new WeakSet<Socket>();
 
 /**
@@ -17,8 +17,8 @@ export function isConnectionEnding(socket: Socket): boolean {
 }
 
 /**
- * Reads and discards what a rejected client still sends, for a limited time. Node would destroy the connection with its unread data after
- * the last response; the client would then get a connection reset and lose the response.
+ * Reads and discards what a rejected client still sends, for a limited time. Without this, Node would destroy the connection with its
+ * unread data after the last response. The client would then get a connection reset and lose the response.
  */
 export function lingerAfterReply(socket: Socket, timeoutMs: number): void {
   if (ending.has(socket)) return;
@@ -41,8 +41,8 @@ const clientErrors: Readonly<Record<string, readonly [status: string, message: s
 };
 
 /**
- * Handles invalid HTTP. Requests before the invalid bytes get their responses, in order; then the connection is closed. Without such
- * requests, an error response is sent. Data after the invalid bytes is ignored, because Node's parser does not recover; Node calls this
+ * Handles invalid HTTP. Requests before the invalid bytes get their responses, in order; then the connection is closed. If there are no
+ * such requests, sends an error response. Ignores data after the invalid bytes, because Node's parser does not recover and calls this
  * function again for every further chunk.
  */
 export function onClientError(
@@ -66,7 +66,7 @@ export function onClientError(
     last.onClosed(() => socket.destroySoon());
     return;
   }
-  // A response has begun: the client would take an error response for a part of it.
+  // A response has begun. The client would interpret an error response as a part of its body.
   if (last !== undefined || live.some(({ response }) => response.headersSent)) {
     socket.destroy();
     return;

@@ -18,15 +18,15 @@ export interface Exchange {
   readonly receivedNs: number;
   /** The exchange's lease of the memory budget; released when the exchange is closed. */
   readonly memory: ByteLease;
-  /** See `RequestHead`. */
+  /** Time limit of executions for this request, in milliseconds; null for none. */
   executionMsMax: number | null;
   /** Calls `release` once when no bytes of this exchange are in flight any more: the response was written, or the connection has ended. */
   onClosed(release: () => void): void;
 }
 
 /**
- * Estimated memory of an exchange without its body: objects of Node and the server, header lines. Charged even over the budget, because a
- * request is never rejected for it.
+ * Estimated memory of an exchange without its body: objects of Node and the server, header lines. A request is never rejected for this
+ * memory, so it is charged even over the budget.
  */
 export const exchangeMemoryBytes = 4 * 1024;
 
@@ -35,12 +35,12 @@ export interface ExchangeOptions {
   readonly clock: Clock;
 }
 
-/** The listener's connection object; it is notified of a closed exchange before all other callbacks. */
+/** The owner of exchanges. It is notified of a closed exchange before all other callbacks. */
 export interface ExchangeOwner {
   exchangeClosed(exchange: LiveExchange): void;
 }
 
-/** An open exchange in the list of its connection, so that the end of the connection closes it. */
+/** An open exchange. It is in the list of its connection, whose end closes it. */
 export class LiveExchange implements Exchange {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
@@ -87,7 +87,7 @@ export class LiveExchange implements Exchange {
     else this.#releases.push(release);
   }
 
-  /** Closes the exchange: the response was passed to the kernel, or never will be. */
+  /** Closes the exchange, because the response was passed to the kernel or never will be. */
   close(clientGone: boolean): void {
     if (this.#closed) return;
     this.#closed = true;
@@ -99,7 +99,7 @@ export class LiveExchange implements Exchange {
   }
 }
 
-/** Returns the path of a request whose request line contains a whole URL, as clients of a proxy send it. */
+/** Returns the path of a request. Clients of a proxy send a whole URL in the request line; its path is returned. */
 function originForm(url: string): string {
   if (url.startsWith("/")) return url;
   const authority = /^https?:\/\/[^/?#]*/i.exec(url)?.[0];

@@ -1,4 +1,7 @@
-/** Requests with stray bytes beyond their length: as in Triton, the stray bytes are dropped, and earlier requests are answered. */
+/**
+ * Tests of requests with stray bytes after their announced length. As in Triton, the stray bytes are dropped, and earlier requests get
+ * their responses.
+ */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ByteBudget, silentLogger, systemClock } from "@galatea/base";
@@ -18,7 +21,7 @@ interface Serving extends AsyncDisposable {
   readonly entered: Promise<void>;
 }
 
-/** Answers each request with its path and body; those for `/gate` when the gate opens. */
+/** Opens a listener that responds to each request with its path and body. Responses to `/gate` are sent after a call of `open`. */
 async function serve(): Promise<Serving> {
   const budget = new ByteBudget(2 ** 30);
   const asked: string[] = [];
@@ -63,7 +66,7 @@ async function serve(): Promise<Serving> {
 const post = (path: string, body: string, lines = "") =>
   `POST ${path} HTTP/1.1\r\nHost: x\r\n${lines}Content-Length: ${body.length}\r\n\r\n${body}`;
 
-/** All replies of a connection until it ends. */
+/** Returns all responses of a connection until it ends. */
 async function replies(connection: RawConnection): Promise<string[]> {
   const all: string[] = [];
   for (;;) {

@@ -50,7 +50,7 @@ async function serve(limits: Partial<HttpLimits> = {}, budget = new ByteBudget(2
   };
 }
 
-/** A model that responds when the test lets it, and records whether its request was cancelled. */
+/** Adds a model that responds when the test calls `open`, and that records whether its request was cancelled. */
 function gate(
   engine: FakeEngine,
   outputBytes = 4,
@@ -167,7 +167,7 @@ test("a body that stalls is answered 408; a model that takes longer than that is
   const { open, entered } = gate(serving.engine);
   const answer = sendRawRequest(serving.port, post("/v2/models/gate/infer", json));
   await entered;
-  // Longer than a body may stall.
+  // This request takes longer than the time for which a body may stall.
   assert.equal((await sendRawRequest(serving.port, post(url, json).subarray(0, -5))).status, 408);
   open();
   assert.equal((await answer).status, 200);

@@ -10,11 +10,11 @@ export interface HttpLimits {
   readonly chunksMax: number;
   /** Time within which a request's header lines must arrive. */
   readonly headersTimeoutMs: number;
-  /** Time without progress of reading a body or writing a response, after which the connection is closed. */
+  /** Time in which no byte of a body is read and no byte of a response is written, after which the connection is closed. */
   readonly stallTimeoutMs: number;
   /**
-   * Time after which an idle connection is closed. It is longer than connection pools of clients keep idle connections, so that usually the
-   * client closes first.
+   * Time after which an idle connection is closed. Connection pools of clients usually close idle connections earlier. If the server closed
+   * first, a client could send a request on a connection that is being closed.
    */
   readonly keepAliveTimeoutMs: number;
   readonly connectionsMax: number;

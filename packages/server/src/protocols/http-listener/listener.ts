@@ -46,7 +46,7 @@ class HttpListener implements Listener, ExchangeOwner {
     this.#server = createServer({
       maxHeaderSize: limits.headerBytesMax,
       headersTimeout: limits.headersTimeoutMs,
-      // There is no total time limit, which would cut off slow uploads; instead, progress is required (see #onStall).
+      // A total time limit would abort slow uploads. Instead, each request must make progress (see #onStall).
       requestTimeout: 0,
       keepAliveTimeout: limits.keepAliveTimeoutMs,
       connectionsCheckingInterval: Math.min(30_000, Math.max(100, limits.headersTimeoutMs / 2)),
@@ -151,7 +151,7 @@ class HttpListener implements Listener, ExchangeOwner {
       response.shouldKeepAlive = false;
       lingerAfterReply(request.socket, limits.stallTimeoutMs);
     }
-    // Without this check, a client would send a body that is too long, only to be rejected.
+    // Asks only for bodies that will be accepted. Without this check, a client would send a body that is too long and is then rejected.
     if (expectsContinue && isWelcome(exchange, limits)) response.writeContinue();
     this.#answer(exchange);
   }
@@ -181,7 +181,7 @@ class HttpListener implements Listener, ExchangeOwner {
     }
     const { response } = exchange;
     if (response.headersSent) {
-      // The response has begun; destroying it shows the client that it is incomplete.
+      // The response has begun. Destroying it shows the client that the response is incomplete.
       response.destroy();
       return;
     }
@@ -196,8 +196,8 @@ class HttpListener implements Listener, ExchangeOwner {
   }
 
   /**
-   * Called when no byte was transferred for the stall time. It closes the connection when the client does not send or read; a running model
-   * may take any time.
+   * Called when no byte was transferred for the stall time. Closes the connection if the client should send or read. A running model may
+   * take any time.
    */
   #onStall(socket: Socket): void {
     const live = liveOf.get(socket);
@@ -208,7 +208,7 @@ class HttpListener implements Listener, ExchangeOwner {
     for (const exchange of live) {
       if (exchange.request.complete || exchange.response.headersSent) continue;
       exchange.response.shouldKeepAlive = false;
-      // The request is destroyed after the response was sent; readers of the body then get this error.
+      // Destroys the request after the response was sent. Functions that read the body then get this error.
       exchange.onClosed(() => exchange.request.destroy(new Error("the request body did not arrive in time")));
       replyError(exchange, 408, "the request body did not arrive in time");
       return;

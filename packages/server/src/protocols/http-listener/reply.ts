@@ -19,7 +19,10 @@ export const statusOfReason: Readonly<Partial<Record<InferenceReason, number>>> 
   "memory-exceeded": 413,
 };
 
-/** Memory for requests is free again after a few executions, so a client may retry soon. */
+/**
+ * Header of responses that report a lack of memory for requests. Such memory is free again after a few executions, so a client may retry
+ * soon.
+ */
 const retryAfter: ExtraHeaders = ["Retry-After", "1"];
 
 /** Reason phrases as Triton sends them, where they differ from Node's. */
@@ -45,8 +48,8 @@ export type ExtraHeaders = readonly string[];
 const noHeaders: ExtraHeaders = [];
 
 /**
- * Sends `body` and ends the exchange. The headers are one flat array, which skips Node's header table. A string body (latin1: each
- * character is one byte) is sent in the same write as the head.
+ * Sends `body` and ends the exchange. The headers are passed as one flat array, which avoids Node's header table. A string body (latin1:
+ * each character is one byte) is sent in the same write as the head.
  */
 export function reply(
   exchange: Exchange,
@@ -59,12 +62,12 @@ export function reply(
   const { response } = exchange;
   if (typeof body === "string") response.end(body, "latin1");
   else response.end(body);
-  // Charges bytes that the kernel has not accepted, because the client reads slowly.
+  // Charges bytes that the kernel has not accepted yet, because the client reads slowly.
   const { writableLength } = response;
   if (writableLength > 0) exchange.memory.growUnchecked(writableLength);
 }
 
-/** Sends several chunks without joining them. The caller accounts for their memory, and may free it after `exchange.onClosed`. */
+/** Sends several chunks without joining them. The caller charges their memory, and may free it after `exchange.onClosed`. */
 export function replyChunks(
   exchange: Exchange,
   status: number,

@@ -6,8 +6,8 @@ export interface TransferCodingError {
 }
 
 /**
- * Returns the error for a request's Transfer-Encoding; null when there is none or it is `chunked`. If a proxy and this server disagreed
- * about the end of a body, one of them would take a part of it for a request. RFC 9112 therefore requires 400 when `chunked` is not the
+ * Returns the error for a request's Transfer-Encoding; null if there is none or it is `chunked`. If a proxy and this server disagreed about
+ * the end of a body, one of them would interpret a part of the body as a request. RFC 9112 therefore requires 400 if `chunked` is not the
  * last coding (section 6.3), and 501 for unknown codings before it (section 6.1).
  */
 export function transferCodingError({ headers }: IncomingMessage): TransferCodingError | null {

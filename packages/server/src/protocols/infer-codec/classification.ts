@@ -20,9 +20,9 @@ const readers: Readonly<Partial<Record<Datatype, ReadElement>>> = {
 };
 
 /**
- * Returns the result of the classification extension. For each batch row, these are the `classCount` largest elements as
- * `<value>:<index>[:<label>]`, in a BYTES tensor of shape [batch?, k]. Equal elements are in the order of their indices, and NaN is after
- * every number. The caller still owns the input.
+ * Returns the result of the classification extension: a BYTES tensor of shape [batch?, k]. It contains the `classCount` largest elements of
+ * each batch row as `<value>:<index>[:<label>]`. Equal elements are in the order of their indices, and NaN follows every number. The caller
+ * still owns the input.
  */
 export function classify(output: Tensor, classCount: number, batches: boolean, labels: readonly string[]): Tensor {
   const read = readers[output.datatype];
@@ -54,7 +54,7 @@ export function classify(output: Tensor, classCount: number, batches: boolean, l
   return { name: output.name, datatype: "BYTES", shape, data: joinBytesElements(elements), block: null };
 }
 
-/** Number of candidates that are collected in addition before the best ones are selected. */
+/** Number of candidates that are collected in addition to `k` before the largest are selected. */
 const slack = 32;
 
 interface Scored {
@@ -97,7 +97,7 @@ export function fixedText(value: number): string {
   if (Number.isNaN(value)) return "nan";
   if (!Number.isFinite(value)) return value > 0 ? "inf" : "-inf";
   if (Math.abs(value) >= 1e21) return `${BigInt(value)}.000000`;
-  // Half of the last decimal is 1 / (2^7 * 5^6): only an odd number of 128ths can be exactly half way.
+  // Half of the last decimal is 1 / (2^7 * 5^6). A double can lie exactly half way only if it is an odd number of 128ths.
   const parts = Math.abs(value) * 128;
   if (parts % 2 === 1) return halfwayText(value < 0 ? "-" : "", BigInt(parts));
   const text = value.toFixed(6);

@@ -1,7 +1,7 @@
 import { InferenceError } from "@galatea/base";
 import { equalsAscii, readJsonString, type JsonScanner } from "../../tensor/index.ts";
 
-/** Offsets of the members of an input in the JSON text; -1 for absent ones. `dataEnd` is the offset after the data. */
+/** Offsets of the members of an input in the JSON text; -1 for absent members. `dataEnd` is the offset after the data. */
 export interface InputSpans {
   nameAt: number;
   shapeAt: number;
@@ -16,7 +16,9 @@ export interface OutputSpans {
   parametersAt: number;
 }
 
-/** Maximum number of inputs or outputs of a request: an entry such as `{},` takes three bytes of text but forty times as many of memory. */
+/**
+ * Maximum number of inputs or outputs of a request. An entry such as `{},` has three bytes of text but needs forty times as much memory.
+ */
 const listedMax = 100_000;
 
 /** Offsets of the members of a request. A list is null when the member is not an array, and undefined when it is absent. */
@@ -29,7 +31,7 @@ export interface DocumentSpans {
 
 /**
  * Checks the syntax of the whole document and records the offsets of its members, in one pass and without creating objects. As in Triton,
- * later errors concern only the meaning, and of equal names the first one counts.
+ * later errors concern only the meaning of the document, and the first of several members with the same name is used.
  */
 export function scanDocument(scanner: JsonScanner): DocumentSpans {
   const spans: DocumentSpans = { idAt: -1, parametersAt: -1, inputs: undefined, outputs: undefined };

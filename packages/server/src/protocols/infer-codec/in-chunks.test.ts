@@ -18,7 +18,7 @@ const body = Buffer.from(
   }),
 );
 
-/** Counts the event loop ticks that `work` takes. */
+/** Returns the number of event loop ticks that pass until `work` has completed. */
 async function turnsOf(work: () => Promise<unknown>): Promise<number> {
   let count = 0;
   let ended = false;

@@ -3,15 +3,15 @@ import { type JsonDataPrinter, JsonScanner, JsonWalk } from "../../tensor/index.
 import { parsingRequestJson } from "./json-access.ts";
 
 /**
- * JSON of this length and more is read and printed in chunks, with event loop ticks between them. The 150,528 numbers of a 3x224x224
- * picture take 8 ms to read and up to 20 ms to print (bench/rows/json-numbers.ts).
+ * Maximum length of JSON that is read or printed in one event loop tick. Longer JSON is processed in chunks, one in each tick. The 150,528
+ * numbers of a 3x224x224 picture take 8 ms to read and up to 20 ms to print (bench/rows/json-numbers.ts).
  */
 export const wholeTextBytesMax = 128 * 1024;
-/** Size of a chunk of JSON that is read; it takes at most 0.2 ms. */
+/** Size of a chunk of JSON that is read; reading a chunk takes at most 0.2 ms. */
 export const readChunkBytes = 64 * 1024;
-/** Size of a chunk of a numeric tensor that is printed; FP32, the slowest, takes about 0.5 ms. */
+/** Size of a chunk of a numeric tensor that is printed. FP32, the slowest datatype, takes about 0.5 ms. */
 const numbersChunkBytes = 16 * 1024;
-/** Size of a chunk of a string tensor that is printed; it takes about as long. */
+/** Size of a chunk of a string tensor that is printed, which also takes about 0.5 ms. */
 const stringsChunkBytes = 256 * 1024;
 
 /**
@@ -29,8 +29,8 @@ export async function printInChunks(of: YieldOptions, printing: JsonDataPrinter)
 }
 
 /**
- * Checks the JSON of a request in chunks. Resolves with a scanner that has recorded its long arrays and objects, and skips each of them at
- * once. Rejects with Triton's text for invalid JSON.
+ * Checks the JSON of a request in chunks. Resolves with a scanner that has recorded the ends of long arrays and objects, so that it can
+ * skip each of them in one step. Rejects with Triton's text for invalid JSON.
  */
 export async function scanInChunks(bytes: Uint8Array, of: YieldOptions): Promise<JsonScanner> {
   const scanner = new JsonScanner(bytes);

@@ -45,14 +45,14 @@ export interface InferHeader {
   readonly priority: number;
   readonly queueTimeoutUs: number;
   readonly inputs: readonly InputHeader[];
-  /** The requested outputs. Null selects all outputs, in the format of `binaryOutputs`; listed outputs have their own format. */
+  /** The requested outputs, each with its own format. Null selects all outputs, in the format of `binaryOutputs`. */
   readonly outputs: readonly RequestedOutput[] | null;
   readonly binaryOutputs: boolean;
   /** Bytes that parsing this header has charged to the memory lease; 0 for a small header. */
   readonly memoryBytes: number;
 }
 
-/** Headers up to this size are not charged, because parsing them takes no more memory than any request does. */
+/** Headers up to this size are not charged to the memory lease, because parsing them needs no more memory than any request needs. */
 const uncountedBytesMax = 16 * 1024;
 /** Bytes of parsed objects for each byte of text, in the worst case. */
 const parsedBytesPerByte = 12;
@@ -117,7 +117,7 @@ function readInput(scanner: JsonScanner, spans: InputSpans, inputBytesMax: numbe
   return { name, datatype, shape, elementCount: count, dataAt, dataEnd, isElement: false, binaryBytes: 0 };
 }
 
-/** Rejects FP16 and BF16 in JSON, which neither HTTP nor gRPC clients can send this way. */
+/** Rejects FP16 and BF16 tensors whose elements are JSON, which the KServe protocol does not define. */
 export function rejectHalfFloats(name: string, datatype: Datatype): void {
   if (datatype !== "FP16" && datatype !== "BF16") return;
   throw new InferenceError(
@@ -126,7 +126,7 @@ export function rejectHalfFloats(name: string, datatype: Datatype): void {
   );
 }
 
-/** Checks that an input has exactly one source of elements. As in Triton, this is checked before the name is read. */
+/** Checks that an input has exactly one source of elements. As in Triton, this check precedes reading the input's name. */
 function inputSources(scanner: JsonScanner, spans: InputSpans): { binarySizeAt: number; regionAt: number } {
   let binarySizeAt = -1;
   let regionAt = -1;

@@ -16,8 +16,8 @@ export interface EncodeOptions {
 
 /**
  * An encoded response body. `json` is latin1 text (each character is one byte of UTF-8) or chunks of it. `tails` are the binary outputs in
- * the order of the JSON's `outputs`; null when no output is binary. They refer to the response's tensors: release the response only after
- * they were sent.
+ * the order of the JSON's `outputs`; null if no output is binary. The tails refer to the response's tensors, so the response must be
+ * released only after they were sent.
  */
 export interface EncodedResponse {
   readonly json: string | readonly Buffer[];
@@ -25,7 +25,7 @@ export interface EncodedResponse {
   readonly tails: readonly Uint8Array[] | null;
 }
 
-/** Maximum length of an element's text, comma included, for each byte of the tensor; for strings, the usual length. */
+/** Maximum length of an element's text, comma included, for each byte of the tensor. For strings, it is the usual length instead. */
 const textBytesPerByte: Readonly<Record<Datatype, number>> = {
   BOOL: 6,
   UINT8: 4,
@@ -62,7 +62,7 @@ export function printParameter(sink: JsonSink, value: ParameterValue): void {
   else sink.ascii(String(value));
 }
 
-/** Maximum number of idle sinks for long texts that are kept; each takes 0.3 MB. */
+/** Maximum number of idle sinks for long texts that are kept for reuse; each uses 0.3 MB. */
 const idleSinksMax = 4;
 
 /** Encodes responses. One sink serves all responses that the thread encodes in one step. Throws for outputs that JSON cannot represent. */

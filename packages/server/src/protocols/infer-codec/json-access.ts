@@ -24,7 +24,10 @@ const nonString = "attempt to access JSON non-string as string";
 const nonBoolean = "attempt to access JSON non-boolean as boolean";
 const nonUnsigned = "attempt to access JSON non-unsigned-integer as unsigned-integer";
 
-/** Converts the text of an accessor's error to an error. Each accessor below reads the value at offset `at` of a checked document. */
+/**
+ * A function that converts the text of an accessor's error to an error. Each accessor below reads the value at offset `at` of a checked
+ * document.
+ */
 export type AccessorError = (text: string) => InferenceError;
 
 export function stringAt(scanner: JsonScanner, at: number, fail: AccessorError): string {
@@ -41,7 +44,7 @@ export function booleanAt(scanner: JsonScanner, at: number, fail: AccessorError)
   return kind === "true";
 }
 
-/** Reads an unsigned integer as a double. Values over 2^53 are approximate; every caller's own limit rejects those. */
+/** Reads an unsigned integer as a double. Values over 2^53 are approximate; every caller has a lower limit and rejects them. */
 export function unsignedAt(scanner: JsonScanner, at: number, fail: AccessorError): number {
   scanner.at = at;
   if (scanner.kind() !== "number" || scanner.number() === "double" || scanner.value < 0 || scanner.value >= 2 ** 64) {
@@ -61,7 +64,8 @@ export function bigintAt(scanner: JsonScanner, at: number): bigint {
 }
 
 /**
- * Maximum number of members and dimensions of a request that are visited one by one; each takes time and memory in addition to its text.
+ * Maximum number of members and dimensions of a request that are visited individually, because each visit costs time, and memory in
+ * addition to the text.
  */
 const visitedMax = 100_000;
 
@@ -71,7 +75,10 @@ export function countVisited(scanner: JsonScanner): void {
     throw new InferenceError("INVALID_ARG", `a request has at most ${visitedMax} parameters and dimensions`);
 }
 
-/** Calls `visit` with the name and offset of each member of the object at `at`; of equal names only for the first one. */
+/**
+ * Calls `visit` with the name and offset of each member of the object at `at`. Only the first of several members with the same name is
+ * visited.
+ */
 export function eachMember(scanner: JsonScanner, at: number, visit: (name: string, valueAt: number) => void): void {
   scanner.at = at;
   if (!scanner.open(0x7d)) return;

@@ -28,10 +28,10 @@ export interface InputPlacementOptions {
   readonly memory: ByteLease;
 }
 
-/** The inputs of a request, and the text that contains the elements of JSON inputs. */
+/** The inputs of a request, and a scanner of the text that contains the elements of JSON inputs. */
 export type PlacedHeader = Pick<InferHeader, "scanner" | "inputs">;
 
-/** The tensors of a request. Those from JSON are filled; the binary data must still be written through `tail`. */
+/** The tensors of a request. Tensors from JSON contain their elements; the caller must still write the binary data through `tail`. */
 export interface PlacedInputs {
   readonly tensors: readonly Tensor[];
   readonly tail: TailWriter;
@@ -52,7 +52,7 @@ export function placeInputs(header: PlacedHeader, options: InputPlacementOptions
   }
 }
 
-/** Does the same as `placeInputs`, with long JSON read in chunks. Releases all memory when it rejects. */
+/** Allocates and reads inputs like `placeInputs`, but reads long JSON in chunks. Releases all memory when it rejects. */
 export async function placeInputsInChunks(
   header: PlacedHeader,
   options: InputPlacementOptions,
@@ -118,7 +118,7 @@ class Placing {
   }
 
   placed(): PlacedInputs {
-    // From here on, the segments keep the block.
+    // The references of the segments keep the block allocated from here on.
     if (!this.#isOnly) this.#block?.release();
     return { tensors: this.#tensors, tail: new TailWriter(this.#segments) };
   }
@@ -252,7 +252,7 @@ function dataError(input: InputHeader, error: unknown): unknown {
   if (error.code === "INVALID_ARG") {
     return new InferenceError("INVALID_ARG", `Unable to parse 'data': ${error.message} of input '${input.name}'`);
   }
-  // Triton has another text when an element of a BYTES tensor is not a string.
+  // Triton has a separate text for an element of a BYTES tensor that is not a string.
   if (input.datatype === "BYTES" && error.reason === "not-a-string") {
     return new InferenceError("INTERNAL", `Unable to parse JSON bytes array: ${error.message}`);
   }
@@ -260,8 +260,8 @@ function dataError(input: InputHeader, error: unknown): unknown {
 }
 
 /**
- * Writes the binary data after the header, which arrives in chunks of any size, to the binary inputs. This is the only copy after the
- * socket.
+ * Writes the binary data after the header, which arrives in chunks of any size, to the binary inputs. The data is copied only here, after
+ * it was read from the socket.
  */
 export class TailWriter {
   readonly #segments: readonly Uint8Array[];

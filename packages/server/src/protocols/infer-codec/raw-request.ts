@@ -10,7 +10,7 @@ export interface RawInput {
 
 /**
  * Allocates the model's only input for a body without JSON (header length 0). The shape is derived from the configuration and the length of
- * the body. A BYTES tensor gets its length field here. The caller owns the tensor.
+ * the body. For a BYTES tensor, also writes the length field before the body. The caller owns the tensor.
  */
 export function placeRawInput(config: ModelConfig, bodyBytes: number, arena: BlockSource | null): RawInput {
   const [only] = config.inputs;
@@ -29,7 +29,7 @@ export function placeRawInput(config: ModelConfig, bodyBytes: number, arena: Blo
   const shape = batches ? [1, ...deduced] : deduced;
   const expectedBytes = isBytes ? bodyBytes : elementCount(shape) * datatypes[datatype].byteSize;
   if (bodyBytes !== expectedBytes) {
-    // Triton reports this error with the name `raw_input`; later errors use the input's real name.
+    // Triton uses the name `raw_input` in this error, and the input's real name in later errors.
     throw refused(
       `input byte size mismatch for input 'raw_input' for model '${config.name}'. Expected ${expectedBytes}, got ${bodyBytes}`,
     );

@@ -9,7 +9,7 @@ export interface CallRequest {
   readonly target: ModelTarget;
   /** The leased model. The caller ends the lease after this call. */
   readonly model: ServedModel;
-  /** Length of the JSON header. Null: the whole body is JSON. 0: there is no header, and the body is the only input. */
+  /** Length of the JSON header. Null if the whole body is JSON. 0 if the body has no header and is the only input. */
   readonly headerBytes: number | null;
   readonly compressed: boolean;
 }
@@ -30,7 +30,7 @@ export class InferCallError extends Error {
 export function toBodyError(thrown: unknown): InferCallError | BodyError {
   if (thrown instanceof BodyError) return thrown;
   const error = InferenceError.from(thrown);
-  // Triton decompresses the body before it parses JSON, and reports an error of that as text.
+  // Triton decompresses the body before it parses JSON, and reports an error of the decompression as text.
   return new InferCallError(error, error.reason === "inflation-failed" ? "text/plain" : "application/json");
 }
 

@@ -25,8 +25,8 @@ interface InflationOptions {
 }
 
 /**
- * Decompresses gzip or zlib data. Throws INVALID_ARG; the size limit is --http-max-input-size. The output is charged to `memory` as it
- * grows, so that a small body with a huge content is rejected before it fills the memory.
+ * Decompresses gzip or zlib data. Throws INVALID_ARG for invalid data and for output over --http-max-input-size. The output is charged to
+ * `memory` as it grows, so that a small body with a huge content is rejected before it exhausts the memory.
  */
 export async function decompress(
   packed: BufferedBody,
@@ -68,8 +68,8 @@ export function compress(pieces: readonly Uint8Array[], encoding: "gzip" | "defl
 }
 
 /**
- * Returns the supported encoding with the highest q-value of an Accept-Encoding header. The first one wins a tie; `*` and unknown encodings
- * are ignored; an invalid q-value counts as 0.
+ * Returns the supported encoding with the highest q-value of an Accept-Encoding header. If q-values are equal, the first encoding is
+ * returned. `*` and unknown encodings are ignored; an invalid q-value counts as 0.
  */
 export function responseEncoding(header: string | undefined): ResponseEncoding {
   if (header === undefined || header === "identity") return "identity";

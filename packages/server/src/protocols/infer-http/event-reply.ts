@@ -6,7 +6,8 @@ import { errorBody, ReplyStream, type Exchange } from "../http-listener/index.ts
 const eventStreamType = "text/event-stream; charset=utf-8";
 
 /**
- * The text of a response in latin1 (each character is one byte of UTF-8) or chunks of it, and the HTTP status if it is the first response.
+ * A printed response: its text in latin1 (each character is one byte of UTF-8) or chunks of it. `status` is the HTTP status to send if the
+ * response is the first one.
  */
 export interface PrintedResponse {
   readonly status: number;
@@ -14,8 +15,9 @@ export interface PrintedResponse {
 }
 
 /**
- * Sends each response as a server-sent event after the client has read the previous one. The HTTP status is that of the first response; an
- * exception of `print` for it is thrown before anything was sent. The memory of an event is released when it was sent.
+ * Sends each response as a server-sent event after the client has read the previous one. The HTTP status is that of the first response. If
+ * `print` throws for the first response, the exception is thrown before anything was sent. The memory of an event is released after it was
+ * sent.
  */
 export async function replyEvents(
   exchange: Exchange,
@@ -40,7 +42,7 @@ export async function replyEvents(
     stream ??= new ReplyStream(exchange, 200, eventStreamType);
     stream.end();
   } catch (error) {
-    // After the client has disconnected, the error concerns no one.
+    // If the client has disconnected, no response can report the error, so it is ignored.
     if (!signal.aborted) throw error;
   }
 }

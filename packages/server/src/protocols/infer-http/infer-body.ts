@@ -32,16 +32,16 @@ import { decompress } from "./compression.ts";
 export interface InferBodyOptions {
   readonly model: ServedModel;
   readonly limits: HttpLimits;
-  /** Length of the JSON header. Null: the whole body is JSON. 0: there is no header, and the body is the only input. */
+  /** Length of the JSON header. Null if the whole body is JSON. 0 if the body has no header and is the only input. */
   readonly headerBytes: number | null;
   readonly compressed: boolean;
   /** Lets the decoder yield to the event loop while it reads long JSON. */
   readonly loopQueue: EventLoopQueue;
-  /** Limits concurrent decompressions; see InflationSlot. */
+  /** Limits how many bodies are decompressed to a large size at once (`InflationSlot`). */
   readonly inflations: Semaphore;
 }
 
-/** The fields of a request without its tensors. They do not refer to the request's text. */
+/** The fields of a request except its tensors. They do not refer to the request's text, which may be freed. */
 export type CallHeader = Omit<InferHeader, "scanner" | "inputs">;
 
 /** A decoded request. The receiver owns the tensors. */
@@ -51,8 +51,8 @@ export interface DecodedBody {
 }
 
 /**
- * Reads and decodes a request's body. A body of known length is read from the socket directly to tensor memory; a chunked or compressed one
- * is buffered first. Releases all memory when it throws.
+ * Reads and decodes a request's body. A body of known length is read from the socket directly to tensor memory. A chunked or compressed
+ * body is buffered first. Releases all memory when it throws.
  */
 export async function readInferBody(exchange: Exchange, options: InferBodyOptions): Promise<DecodedBody> {
   const declared = declaredLength(exchange);
@@ -154,7 +154,7 @@ async function decodeInChunks(body: Buffer, exchange: Exchange, options: InferBo
     yieldOptions,
   );
   writer.write(tail);
-  // Plain memory stays charged; it is used when the model's arena was closed meanwhile.
+  // Tensors are in plain memory if the model's arena was closed meanwhile. Plain memory stays charged.
   if (tensors.every(({ block }) => block !== null)) memory.shrinkTo(exchangeMemoryBytes + header.memoryBytes);
   return { header: callHeader(header), tensors };
 }
@@ -192,7 +192,7 @@ function placeRaw(bodyBytes: number, options: InferBodyOptions): ReturnType<type
   return placeRawInput(model.view.config, bodyBytes, model.arena);
 }
 
-/** The header of a raw request, which has none: all outputs are binary. */
+/** The fields of a raw request, which has no JSON header: all outputs are binary. */
 const rawHeader: CallHeader = {
   id: "",
   parameters: noParameters,
@@ -206,7 +206,7 @@ const rawHeader: CallHeader = {
 
 async function streamRaw(exchange: Exchange, declared: number, options: InferBodyOptions): Promise<DecodedBody> {
   const { model, limits } = options;
-  // The model is being unloaded and has no arena: the body is read to plain memory, and the engine rejects the call.
+  // A model that is being unloaded has no arena. The body is then read to plain memory, and the engine rejects the call.
   if (model.arena === null && declared <= limits.inputBytesMax) reserveBodyMemory(exchange, declared);
   const { into, tensor } = asBodyMemory(() => placeRaw(declared, options));
   let at = 0;
@@ -226,8 +226,8 @@ async function streamRaw(exchange: Exchange, declared: number, options: InferBod
 }
 
 /**
- * Reads a JSON header with binary data after it. The header usually arrives with the first bytes; every byte after it is copied once, to
- * its tensor.
+ * Reads a JSON header with binary data after it. The header usually arrives with the first bytes. Every byte after the header is copied
+ * once, to its tensor.
  */
 async function streamBinary(
   exchange: Exchange,
@@ -244,7 +244,7 @@ async function streamBinary(
   let gatheredBytes = 0;
   const begin = (json: Buffer) => {
     header = parseInferHeader(new JsonScanner(json), options.limits.inputBytesMax, memory);
-    // From here on, the arena accounts for the tensors.
+    // The arena charges the tensors from here on.
     memory.shrinkBy(declared - headerBytes);
     placed = placeInputs(header, placeOptions(options, declared - headerBytes, memory));
   };

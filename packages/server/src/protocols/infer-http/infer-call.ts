@@ -26,7 +26,7 @@ import { setTextMemory, reserveTextMemory } from "./text-memory.ts";
 
 export interface InferCallOptions {
   readonly limits: HttpLimits;
-  /** Headers with matching names become parameters of the request; absent or null: none. */
+  /** Pattern of the names of headers that become parameters of the request; absent or null for none. */
   readonly forwardedHeaders?: RegExp | null;
   /** Returns the headers of a response with a JSON header of `jsonBytes` bytes and binary outputs. */
   readonly binaryHeaders: (jsonBytes: number) => string[];
@@ -93,7 +93,7 @@ export class InferCalls {
     }
   }
 
-  /** Sends the response. A short uncompressed text is sent synchronously, which saves nearly every request a promise. */
+  /** Sends the response. A short uncompressed text is sent synchronously, which avoids a promise for nearly every request. */
   #reply(
     exchange: Exchange,
     request: InferCallRequest,
@@ -189,7 +189,7 @@ export class InferCalls {
     try {
       let plainBytes = jsonBytes;
       for (const tail of tails ?? []) plainBytes += tail.length;
-      // Charges the uncompressed copy and the compressed output, which is at most slightly larger.
+      // Charges the uncompressed copy and the compressed output, which is at most slightly larger than the copy.
       memory.grow(2 * plainBytes);
       body = await compress([...jsonBuffers(json), ...(tails ?? [])], encoding);
     } catch (error) {
@@ -207,7 +207,7 @@ export class InferCalls {
 interface LongReply {
   readonly response: InferenceResponse;
   readonly options: EncodeOptions;
-  /** Bytes charged to the exchange's lease before the text was. */
+  /** Bytes that were charged to the exchange's lease before the text was charged. */
   readonly heldBytes: number;
 }
 

@@ -19,7 +19,7 @@ const request = (signal: AbortSignal | null): InferenceRequest =>
     signal,
   });
 
-/** Responses that a test sends, and the number of them that are acknowledged. */
+/** Opens an iterator over responses that the test sends, and counts the acknowledged ones. */
 function open(signal: AbortSignal | null = null) {
   const arena = createArena({ capacityBytes: 2 ** 20 });
   let sink!: ResponseSink;

@@ -10,8 +10,8 @@ interface PendingResponse {
 
 /**
  * An iterator over the responses of a decoupled model to one request, for one `for await`. Requesting the next response acknowledges the
- * previous one, so that the model is only a limited number of responses ahead of its client. Stopping early cancels the request and
- * releases the remaining responses.
+ * previous one, which limits how many responses the model produces ahead of its client. Stopping early cancels the request and releases the
+ * remaining responses.
  */
 export class ResponseIterator implements AsyncIterableIterator<Outcome, undefined>, ResponseSink {
   readonly #leaving = new AbortController();

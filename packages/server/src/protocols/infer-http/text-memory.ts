@@ -1,6 +1,6 @@
 import type { ByteLease } from "@galatea/base";
 
-/** Shorter texts are charged only when a slow client leaves them in the send buffer. */
+/** Texts up to this size are charged only while they wait in the send buffer for a slow client. */
 const uncountedBytesMax = 64 * 1024;
 
 /** Charges a text to the lease before it is printed, by its maximum length. */

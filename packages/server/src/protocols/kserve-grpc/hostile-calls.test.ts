@@ -1,4 +1,4 @@
-/** Clients that violate HTTP/2 and the protocol, or use them to delay other clients. */
+/** Tests of clients that violate HTTP/2 or gRPC, or use them to delay other clients. */
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { connect, constants } from "node:http2";
@@ -86,7 +86,7 @@ test("a call that its client ends without an error while its message is decompre
   // Decompressing this message takes longer than the deadline.
   const packed = frameMessage(gzipSync(Buffer.alloc(2 ** 28)));
   packed[0] = 1;
-  // Unread bytes follow it, so the server's side of the stream stays open.
+  // Unread bytes after the message keep the server's side of the stream open.
   stream.write(Buffer.concat([packed, Buffer.alloc(2 ** 18)]));
   await eventually(() => budget.usedBytes > 2 * packed.length);
   stream.close(constants.NGHTTP2_NO_ERROR);
@@ -120,7 +120,7 @@ test("a version of millions of digits is rejected quickly, with any sign or padd
     assert.ok(status === 3 || status === 5, `${status} ${text}`);
   }
   assert.equal((await infer(message("id_fp32", ` ${"0".repeat(100)}1`))).status, 0);
-  // Parsing them as numbers takes ten seconds.
+  // Parsing these versions as numbers would take ten seconds.
   assert.ok(threadCpuMs() - startMs < 3000);
 });
 
@@ -155,7 +155,7 @@ test("a client that never completes the TLS handshake does not prevent the liste
   const socket = connectTcp(closing.port, "127.0.0.1");
   socket.on("error", () => {});
   await once(socket, "connect");
-  // The server has accepted the connection, because a later one was answered.
+  // The server has accepted the first connection when a later one is served.
   const session = connect(`https://127.0.0.1:${closing.port}`, { ca: certificatePem, servername: "localhost" });
   await once(session, "remoteSettings");
   session.destroy();

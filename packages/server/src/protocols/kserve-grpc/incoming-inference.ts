@@ -10,15 +10,15 @@ export interface IncomingInferenceOptions {
   readonly byteLength: number;
   readonly engine: Engine;
   readonly clock: Clock;
-  /** The memory lease of this request alone. */
+  /** The memory lease of this request, which no other request shares. */
   readonly memory: ByteLease;
-  /** Called when the message was received completely. */
+  /** Called when the complete message was received. */
   readonly done: () => void;
 }
 
 /**
- * One request message from its first byte on, and its model. The model is looked up when the first tensor arrives, so that tensors are read
- * into the model's arena. It is leased until this object is disposed.
+ * One request message, from its first byte, and its model. The model is looked up when the first tensor arrives, so that tensors are read
+ * into the model's arena. The model is leased until this object is disposed.
  */
 export class IncomingInference implements MessageSink, Disposable {
   readonly receivedNs: number;
@@ -27,8 +27,8 @@ export class IncomingInference implements MessageSink, Disposable {
   #message: InferMessage | null = null;
   #model: ServedModel | null = null;
   /**
-   * Name and version with which the model was found. They are compared later, because fields of a message may come in any order and
-   * repeatedly.
+   * Name and version with which the model was found. They are compared again later, because the fields of a message may come in any order
+   * and more than once.
    */
   #foundBy = "";
 
@@ -81,7 +81,7 @@ export class IncomingInference implements MessageSink, Disposable {
     try {
       return this.#open(message).arena;
     } catch {
-      // A lookup error is reported when the whole message was received; until then its tensors are read to plain memory.
+      // A lookup error is reported after the whole message was received. Until then, its tensors are read to plain memory.
       return null;
     }
   }

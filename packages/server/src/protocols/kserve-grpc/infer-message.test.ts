@@ -57,7 +57,7 @@ function read(bytes: Uint8Array, cuts: readonly number[], arena: FakeArena): Inf
     for (const end of ends) {
       const piece = Buffer.from(bytes.slice(at, end));
       reader.write(piece);
-      // The buffer is reused for the next read from the connection.
+      // Overwrites the chunk, because the connection reuses its buffer for the next read.
       piece.fill(0xa5);
       at = end;
     }

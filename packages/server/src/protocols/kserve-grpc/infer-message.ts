@@ -29,7 +29,7 @@ export interface MessageOutput {
   parameters: Map<string, WireParameter>;
 }
 
-/** One entry of `raw_input_contents`; in the model's arena if the model has one. */
+/** One entry of `raw_input_contents`. The bytes are in the model's arena if the model has one. */
 export interface RawContents {
   readonly bytes: Uint8Array;
   readonly block: Block | null;
@@ -44,13 +44,13 @@ export interface InferMessage {
   inputs: MessageInput[];
   outputs: MessageOutput[];
   raw: RawContents[];
-  /** Memory lease of the message, without tensors in the arena. The receiver of the message releases it. */
+  /** Memory lease of the message, which does not include tensors in the arena. The receiver of the message releases the lease. */
   readonly memory: ByteLease;
 }
 
 /** Maximum number of entries of all repeated fields together; each entry takes memory in addition to its bytes. */
 const entriesMax = 100_000;
-/** Estimated memory of an entry, in bytes; the first few entries are not charged. */
+/** Estimated memory of an entry, in bytes. The first `entriesCounted` entries are not charged. */
 const entryBytes = 256;
 const entriesCounted = 64;
 
@@ -59,17 +59,17 @@ const fields = { modelName: 1, modelVersion: 2, id: 3, parameters: 4, inputs: 5,
 export interface InferMessageOptions {
   /** Length of the whole message. */
   readonly byteLength: number;
-  /** The memory lease of this message alone. */
+  /** The memory lease of this message, which no other message shares. */
   readonly memory: ByteLease;
   /** Returns the memory for the tensors of the model that the message has named so far; null to use plain memory. */
   readonly arenaOf: (message: InferMessage) => BlockSource | null;
-  /** Called when the message was received completely. */
+  /** Called with the complete message. */
   readonly done: (message: InferMessage) => void;
 }
 
 /**
  * Reads a ModelInferRequest as its bytes arrive. Raw tensors are copied once, from the connection's buffers to shared memory; all other
- * fields are small. Throws GrpcError; `release` then frees the tensors.
+ * fields are small. Throws GrpcError. The caller must then call `release`, which frees the tensors.
  */
 export class InferMessageReader implements MessageSink {
   readonly #options: InferMessageOptions;
@@ -136,14 +136,14 @@ export class InferMessageReader implements MessageSink {
     if (this.#partialAt < partial.length) return from + take;
     this.#partial = null;
     this.#isReadingChunk = false;
-    // A key or length that is still incomplete is kept again, with space for one more byte.
+    // If the key or length is still incomplete, `#read` keeps it again, with space for one more byte.
     this.#read(partial, 0, behindBytes + chunk.length - from - take);
     return from + take;
   }
 
   /**
-   * Reads the complete fields of `bytes`, and keeps the beginning of an incomplete one. The message has `behindBytes` more bytes after
-   * them. Returns the offset of the first unread byte.
+   * Reads the complete fields of `bytes`, and keeps the beginning of an incomplete one. `behindBytes` is the number of bytes of the message
+   * that follow `bytes`. Returns the offset of the first unread byte.
    */
   #read(bytes: Buffer, from: number, behindBytes: number): number {
     const reader = new ProtobufReader(bytes, from);
@@ -152,7 +152,7 @@ export class InferMessageReader implements MessageSink {
       const header = fieldHeader(bytes, start);
       if (header === null) return this.#keep(bytes, start, bytes.length - start + 1);
       const { field, wireType, valueAt, valueBytes } = header;
-      // Checked before memory for the field is allocated.
+      // This check precedes the allocation of memory for the field.
       if (valueAt + valueBytes > bytes.length + behindBytes)
         throw malformedMessageError("a field is longer than the message");
       if (field === fields.raw && wireType === wireTypes.delimited) {
@@ -234,7 +234,7 @@ export class InferMessageReader implements MessageSink {
     return input;
   }
 
-  /** Returns a range that stays valid after the call. The memory of a chunk is reused, so its bytes are copied. */
+  /** Returns a range that stays valid after the call. The bytes of a chunk are copied, because the memory of the chunk is reused. */
   #readSpan(reader: ProtobufReader): Span {
     const end = reader.delimited();
     const { bytes, at } = reader;

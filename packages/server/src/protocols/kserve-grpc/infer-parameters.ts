@@ -13,7 +13,7 @@ export type WireParameter =
 
 const none: WireParameter = { kind: "none" };
 
-/** Reads one entry of a parameter map; of equal names the last one counts. */
+/** Reads one entry of a parameter map. The last of several entries with the same name is used. */
 export function readParameterEntry(entry: ProtobufReader, into: Map<string, WireParameter>): void {
   let name = "";
   let parameter: WireParameter = none;
@@ -44,7 +44,7 @@ function readParameter(reader: ProtobufReader): WireParameter {
   return parameter;
 }
 
-/** The parameters of a request. Those without a meaning in the protocol are passed to the model. */
+/** The parameters of a request. Parameters that have no meaning in the protocol are passed to the model. */
 export interface MessageParameters {
   readonly parameters: ReadonlyMap<string, ParameterValue>;
   readonly sequence: SequenceFlags | null;
@@ -98,7 +98,7 @@ const reserved: ReadonlyMap<string, ReadReserved> = new Map<string, ReadReserved
   [emptyFinalResponse, (draft, parameter, name) => void (draft.wantsEmptyFinalResponse = flag(parameter, name))],
 ]);
 
-/** The metadata of a call, alternating names and values, and the pattern of names that become request parameters; null: none. */
+/** The metadata of a call, which alternates names and values, and the pattern of names that become request parameters (null for none). */
 export interface ForwardedHeaders {
   readonly rawHeaders: readonly string[];
   readonly pattern: RegExp | null;

@@ -36,7 +36,7 @@ for (const [what, input] of refused) {
   });
 }
 
-/** A message with `count` booleans, each a byte of `bool_contents`, and the decoder's arguments. */
+/** Returns a message with `count` booleans, each one byte of `bool_contents`, and the decoder's arguments. */
 function longMessage(count: number) {
   const budget = new ByteBudget(2 ** 26);
   const arena = new FakeArena(2 ** 26, budget);
@@ -81,7 +81,7 @@ test("a long message is decoded in chunks of less than a millisecond, each in it
   setImmediate(turn);
   const { request } = await decodeInChunks(message, options, new EventLoopQueue());
   isOver = true;
-  // Read twice, 32 KiB at a time: once to count.
+  // The decoder reads the elements twice (once to count them), 32 KiB in each event loop tick.
   assert.ok(turnCount >= (2 * longCount) / 2 ** 15, `${turnCount} turns`);
   assert.deepEqual(Buffer.from(request.inputs[0]!.data), Buffer.alloc(longCount, 1));
   request.inputs[0]!.block!.release();

@@ -7,7 +7,7 @@ import type { InferMessage, MessageInput, MessageOutput, RawContents } from "./i
 import { requestParameters, type ForwardedHeaders, type WireParameter } from "./infer-parameters.ts";
 import { acceptsDatatype, fillTyped, findContents, typedByteLength, type TypedContents } from "./typed-contents.ts";
 
-/** A decoded request, and values that are needed to encode its response. */
+/** A decoded request, and the values that encoding its response needs. */
 export interface DecodedRequest {
   readonly request: InferenceRequest;
   /** Number of classes by output, for outputs with the classification extension. */
@@ -90,7 +90,7 @@ function* decodeStepwise(message: InferMessage, options: DecodeOptions): Generat
   }
 }
 
-/** Creates the tensors, which it adds to `tensors`. Each has a reference to its block. */
+/** Creates the tensors and adds them to `tensors`. Each tensor has its own reference to its block. */
 function* placeInputs(message: InferMessage, options: DecodeOptions, tensors: Tensor[]): Generator<void, void> {
   const { raw } = message;
   let rawIndex = 0;
@@ -120,7 +120,7 @@ function rawTensor(
 ): Tensor {
   const datatype = checkedDatatype(message, input, options);
   const shape = checkedShape(input);
-  // Retained last, when nothing can throw any more: on an error, the caller releases the tensors in the list.
+  // The reference is added last, when nothing can throw any more. On an error, the caller releases only the tensors in the list.
   block?.retain();
   return { name: input.name, datatype, shape, data: bytes, block };
 }

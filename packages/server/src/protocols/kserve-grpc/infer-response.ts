@@ -10,7 +10,9 @@ export interface MessageOptions {
   readonly batches: () => boolean;
 }
 
-/** Encodes responses as protobuf. Raw outputs refer to the response's tensors: release the response only after they were sent. */
+/**
+ * Encodes responses as protobuf. Raw outputs refer to the response's tensors, so the response must be released only after they were sent.
+ */
 export class ResponseWriter {
   readonly #writer = new ProtobufWriter();
 

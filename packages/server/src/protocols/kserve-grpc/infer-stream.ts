@@ -6,13 +6,13 @@ import type { ResponseWriter } from "./infer-response.ts";
 /** Maximum number of concurrent requests of one stream. At the limit, no further messages are read until some requests have ended. */
 const streamRequestsMax = 256;
 
-/** An encoded response, which is released when its chunks were sent. */
+/** An encoded response. `response` is released after the chunks were sent. */
 interface EncodedResult {
   readonly pieces: Uint8Array[];
   readonly response: InferenceResponse;
 }
 
-/** An encoded response or an error. `isRefused`: the request did not reach the model. */
+/** An encoded response or an error. `isRefused` is true if the request did not reach the model. */
 export type EncodedStreamResponse = EncodedResult | { readonly error: unknown; readonly isRefused?: true };
 
 /** Executes the requests of a stream. */
@@ -22,7 +22,10 @@ export interface StreamedInference {
     message: IncomingInference,
     answer: (response: InferenceResponse) => InferenceResponse,
   ): Promise<EncodedStreamResponse>;
-  /** Calls a decoupled model. `taken` of a response is called when the client has read it. Rejects when the model was not called. */
+  /**
+   * Calls a decoupled model. The receiver calls `taken` of a response when the client has read the response. Rejects if the model was not
+   * called.
+   */
   answers(
     message: IncomingInference,
     give: (answer: EncodedStreamResponse, isFinal: boolean, taken: () => void) => void,
@@ -31,8 +34,8 @@ export interface StreamedInference {
 
 /**
  * Handles a stream of requests. Responses and errors are sent in the order of the requests, except that responses of decoupled models are
- * sent as they arrive. After an error the stream continues, unless it is the model's error and the client has selected a call status for
- * those (`triton_grpc_error`).
+ * sent as they arrive. After an error the stream continues, unless the model has failed and the client has selected a call status for
+ * errors of models (`triton_grpc_error`).
  */
 export class InferStream {
   readonly #call: Call;
@@ -43,9 +46,9 @@ export class InferStream {
   #arriving: IncomingInference | null = null;
   #underWay = 0;
   #isHalfClosed = false;
-  /** Resolves when the last response in request order was sent. */
+  /** Resolves when the most recent response that is sent in request order was sent. */
   #lastInOrder: Promise<void> = Promise.resolve();
-  /** Resolves when the last write has ended; only one write runs at a time. */
+  /** Resolves when the most recent write has ended; only one write runs at a time. */
   #lastWrite: Promise<void> = Promise.resolve();
 
   constructor(call: Call, writer: ResponseWriter, inference: StreamedInference) {
@@ -81,7 +84,7 @@ export class InferStream {
   /** Sends the only response to a request, in request order. */
   #sendInOrder(message: IncomingInference): Promise<void> {
     const inferring = this.#inference.infer(message, (response) => withFinalFlag(response, true));
-    // The failure is reported when the response is due in request order; this handler only prevents an unhandled rejection.
+    // A failure is reported when the response is due in request order. This handler only prevents an unhandled rejection.
     inferring.catch(() => {});
     const given = this.#lastInOrder.then(async () => {
       const answer = await inferring.catch((error: unknown): EncodedStreamResponse => ({ error, isRefused: true }));
@@ -105,7 +108,7 @@ export class InferStream {
     await last;
   }
 
-  /** Resolves when the client has read the response, or the call has ended. */
+  /** Writes a response or an error. Resolves when the client has read it, or the call has ended. */
   #write(message: IncomingInference, answer: EncodedStreamResponse, isFinal: boolean): Promise<void> {
     const written = this.#lastWrite.then(async () => {
       const taken = "error" in answer ? await this.#sendError(answer, message, isFinal) : await this.#send(answer);
@@ -139,7 +142,7 @@ export class InferStream {
   }
 }
 
-/** Returns whether the model is decoupled. For an unknown model, returns false: the error is sent in request order. */
+/** Returns whether the model is decoupled. For an unknown model, returns false, so that the error is sent in request order. */
 function isDecoupled(message: IncomingInference): boolean {
   try {
     return message.model.view.config.decoupled;

@@ -132,7 +132,7 @@ export class InferenceService {
     });
   }
 
-  /** Decodes a message. A short one is decoded synchronously, which saves nearly every request a promise. */
+  /** Decodes a message. A short message is decoded synchronously, which avoids a promise for nearly every request. */
   #decode(call: Call, message: IncomingInference): DecodedRequest | Promise<DecodedRequest> {
     const { model, receivedNs } = message;
     const { signal } = call;
@@ -166,7 +166,7 @@ export class InferenceService {
   }
 }
 
-/** Receives the request of a method that takes exactly one. */
+/** Receives the request of a method that has exactly one request message. */
 class OneRequest implements CallReceiver {
   readonly #open: (byteLength: number) => MessageSink;
   #hasBegun = false;

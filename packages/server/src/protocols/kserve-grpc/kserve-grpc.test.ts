@@ -79,7 +79,7 @@ async function heldCalls(count: number): Promise<void> {
   await eventually(() => held.length >= count);
 }
 
-/** Consecutive numbers, which compress well. */
+/** Returns FP32 numbers in ascending order, which compress well. */
 const many = (count: number) => new Uint8Array(Float32Array.from({ length: count }, (_, index) => index >> 8).buffer);
 const floats = (...values: number[]) => new Uint8Array(new Float32Array(values).buffer);
 
@@ -144,7 +144,7 @@ test("a compressed message is decompressed; one that exceeds the limit is reject
 test("messages that exceed the memory budget are rejected: permanently if they can never fit, else until memory is free", async () => {
   const narrow = new ByteBudget(2 ** 20);
   const tight = await openKserveGrpc(options({ budget: narrow }));
-  // The fake engine's arena is outside of this budget, so only collected messages count here.
+  // The fake engine's arena is not charged to this budget, so only buffered messages count.
   const typed = message({
     modelName: "id_fp32",
     inputs: [{ name: "IN", datatype: "FP32", shape: [500_000n], contents: { fp32Contents: Array(500_000).fill(1) } }],
@@ -262,7 +262,7 @@ test("a stream reads no more requests than may run at once, and continues when s
   for (let count = 0; count < sent; count++) stream.write(one);
   stream.end();
   await heldCalls(256);
-  // The other requests wait at the client or in its window; none of them has been decoded.
+  // The other requests wait at the client or in its flow control window. The server has decoded none of them.
   assert.ok(engine.arena.usedBytes < 300 * one.length, `${engine.arena.usedBytes} bytes`);
   assert.ok(held.length <= 256 + defaultGrpcLimits.callWindowBytes / one.length);
   let answered = 0;
@@ -374,7 +374,7 @@ test("a client may ping without limit while it receives data, before and after o
   session.on("goaway", () => goaway++);
   const stream = open(session, streamPath);
   const pinged = () => new Promise<void>((resolve) => void session.ping(() => resolve()));
-  // A window of one frame: the client, which reads a message of 8 MiB, pings behind each, as gRPC's own does to measure its connection.
+  // The client pings after each chunk of a message of 8 MiB, as gRPC's own clients do to measure the connection.
   const data = many(2 ** 21);
   stream.write(frameMessage(identity(data)));
   let received = 0;

@@ -1,4 +1,4 @@
-/** Messages of all sizes on one connection, fast, slow, complete or truncated: each call reads its own messages. */
+/** Tests of messages of all sizes on one connection, fast, slow, complete or truncated. Each call must read only its own messages. */
 import assert from "node:assert/strict";
 import { connect, constants, type ClientHttp2Session, type ClientHttp2Stream } from "node:http2";
 import { after, before, test, type TestContext } from "node:test";
@@ -24,7 +24,7 @@ type Kind = "raw" | "typed" | "short";
 
 const sizes: Readonly<Record<Kind, readonly number[]>> = {
   raw: [1, 70_000, 500_000, 16 * 1024, 2_500_000, 65_536 - 5, 1_000_000, 300],
-  /** The first is decoded in several turns of the loop; the others wait for it while what follows them is read. */
+  /** The first message is decoded over several event loop ticks. The others wait for it while the server reads the messages after them. */
   typed: [300_000, 9000, 9000, 9000, 9000, 9000, 9000, 9000],
   short: [20_000, 3000],
 };
@@ -81,7 +81,7 @@ function openSession(context: TestContext, kind: "plain" | "TLS"): ClientHttp2Se
   return session;
 }
 
-/** Returns bytes that encode their message and their offset in it. */
+/** Returns bytes that depend on the message's index and on their offset in the message. */
 const contentOf = (index: number, byteLength: number) =>
   Uint8Array.from({ length: byteLength }, (_, at) => (at * 7 + (at >> 8) + index * 31) % 251);
 
@@ -129,7 +129,7 @@ function assertAllEchoed(answers: readonly Buffer[], count: number): void {
   }
 }
 
-/** Sends concurrent calls; every fifth is cancelled in the middle. */
+/** Sends concurrent calls and checks their responses. Every fifth call is cancelled in the middle. */
 async function assertCallsEchoed(session: ClientHttp2Session, count: number): Promise<void> {
   const calls = Array.from({ length: count }, async (_, index) => {
     const stream = open(session, "ModelInfer");
@@ -172,7 +172,7 @@ for (const kind of ["plain", "TLS"] as const) {
     async (context) => {
       const session = openSession(context, kind);
       const stream = open(session, "ModelStreamInfer");
-      // More than the server takes before the first ones are read.
+      // The server reads fewer messages than these before the client reads the first responses.
       for (let index = 0; index < 600; index++) stream.write(frameMessage(message(index, "short")));
       stream.end();
       await assertCallsEchoed(session, 12);

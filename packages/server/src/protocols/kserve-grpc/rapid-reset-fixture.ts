@@ -1,4 +1,4 @@
-/** A thread that attacks a gRPC port: connections that begin calls and reset them as fast as they can, and come again when closed. */
+/** A thread that attacks a gRPC port. Its connections begin calls, reset them as fast as they can, and reconnect when they are closed. */
 import { connect, type Socket } from "node:net";
 import { parentPort, workerData } from "node:worker_threads";
 
@@ -9,7 +9,7 @@ const { port, path, connectionCount, more } = workerData as {
   readonly more: Readonly<Record<string, string>>;
 };
 
-/** A frame of HTTP/2: its length, type, flags and stream. */
+/** Returns an HTTP/2 frame. */
 function frame(type: number, flags: number, streamId: number, payload: Uint8Array): Buffer {
   const head = Buffer.alloc(9);
   head.writeUIntBE(payload.length, 0, 3);
@@ -19,7 +19,7 @@ function frame(type: number, flags: number, streamId: number, payload: Uint8Arra
   return Buffer.concat([head, payload]);
 }
 
-/** Header fields without an index, in HPACK's plainest form. */
+/** Encodes header fields as HPACK literals, without index and compression. */
 function headerBlock(fields: Readonly<Record<string, string>>): Buffer {
   const text = (value: string) => Buffer.concat([Buffer.from([value.length]), Buffer.from(value)]);
   return Buffer.concat(
@@ -35,7 +35,7 @@ const cancel = Buffer.from([0, 0, 0, 8]);
 const callsAtOnce = 500;
 const counts = { sentCount: 0, closedCount: 0 };
 
-/** Encoded once for each number of a stream: the attack is to cost the attacker little. */
+/** Frames of each batch of calls. Each batch is encoded once, so that the attacker needs little CPU time. */
 const batches: Buffer[] = [];
 
 function batch(index: number): Buffer {

@@ -1,4 +1,4 @@
-/** A gRPC port to attack; run as a program, it prints its port. */
+/** A gRPC port to attack. When it is run as a program, it prints the port. */
 import { fileURLToPath } from "node:url";
 import { ByteBudget, silentLogger, systemClock } from "@galatea/base";
 import { FakeEngine } from "../fake-engine.ts";
@@ -6,7 +6,7 @@ import { defaultGrpcLimits } from "../grpc-listener/index.ts";
 import { usualKeepalive } from "../grpc-listener/keepalive-fixture.ts";
 import { openKserveGrpc } from "./index.ts";
 
-/** Opens a port with the limits of `galatea serve`. Its warnings are added to `warnings`. */
+/** Opens a port with the limits of `galatea serve`. Adds the port's warnings to `warnings`. */
 export function openTarget(engine: FakeEngine, warnings: string[]) {
   return openKserveGrpc({
     engine,

@@ -1,4 +1,4 @@
-/** Clients that begin calls and reset them at once (HTTP/2 rapid reset), and honest clients that cancel many. */
+/** Tests of clients that begin calls and reset them at once (HTTP/2 rapid reset), and of correct clients that cancel many calls. */
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
@@ -33,7 +33,7 @@ beforeEach(async () => {
 });
 afterEach(() => listener.close(AbortSignal.abort()));
 
-/** Connections of 127.0.0.2 that reset calls, in a thread of their own. */
+/** Attacks the port from 127.0.0.2, with connections that reset calls in a separate thread. */
 async function attacked(connectionCount: number, more: Readonly<Record<string, string>>, port = listener.port) {
   const workerData = { port, path, connectionCount, more };
   const worker = new Worker(new URL("./rapid-reset-fixture.ts", import.meta.url), { workerData });
@@ -95,7 +95,8 @@ for (const [what, more] of [
   });
 
 test("clients that reset calls do not crash the server, however often Node collects closed sessions", async () => {
-  // A full collection whenever the young generation, as small as it can be, is full: in the middle of reads, too.
+  // These flags run a full garbage collection whenever the young generation is full. It has its minimum size, so collections also run in
+  // the middle of reads.
   const flags = ["--gc-global", "--max-semi-space-size=1"];
   const program = fileURLToPath(new URL("./rapid-reset-target-fixture.ts", import.meta.url));
   const target = spawn(process.execPath, [...flags, program], { stdio: ["ignore", "pipe", "pipe"] });

@@ -23,7 +23,7 @@ const unimplemented = 12;
 
 /**
  * Returns the method of gRPC server reflection, which describes this server's services and messages to clients such as grpcurl. The
- * versions v1 and v1alpha differ only in their name.
+ * versions v1 and v1alpha of the reflection service differ only in their name.
  */
 export function reflectionMethod(services: readonly DescService[]): CallHandler {
   const known = protocolOf(services);

@@ -73,7 +73,10 @@ function configOf(engine: Engine, name: string, version: string) {
   return model.view.config.message;
 }
 
-/** Returns whether a model is ready; false for an unknown model, because clients use this to test whether a model exists. */
+/**
+ * Returns whether a model is ready. Returns false for an unknown model, because clients call this method to find out whether a model
+ * exists.
+ */
 function isModelReady(engine: Engine, target: ModelTarget): boolean {
   try {
     using model = engine.open(target);
@@ -106,7 +109,10 @@ function duration({ count, ns }: DurationStatistics) {
   return { count: BigInt(count), ns: BigInt(Math.round(ns)) };
 }
 
-/** Converts statistics to a message. There is no response cache; its durations are set because perf_analyzer reads all fields. */
+/**
+ * Converts statistics to a message. This server has no response cache, but the cache's durations are set because perf_analyzer reads all
+ * fields.
+ */
 function statisticsRow(row: ModelStatistics) {
   return {
     name: row.name,

@@ -83,7 +83,7 @@ test("a packed field that ends within an element is rejected as invalid protobuf
 });
 
 test("unpacked elements are read like packed ones", () => {
-  // fp32_contents, twice with a key of its own; int_contents 5 and -1 as two varints.
+  // Two elements of fp32_contents, each with its own key. Then elements 5 and -1 of int_contents as two varints.
   const floats = Buffer.from([0x35, 0, 0, 0x80, 0x3f, 0x35, 0, 0, 0, 0x40]);
   assert.deepEqual(filled(floats, "FP32"), new Uint8Array(new Float32Array([1, 2]).buffer));
   const ints = Buffer.from([0x10, 5, 0x10, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1]);
@@ -118,7 +118,7 @@ test("any bytes are rejected as invalid protobuf, or decoded to a tensor of the 
 });
 
 test("a packed field that ends inside a number is rejected before anything is written", () => {
-  // bool_contents of 1 and the start of another varint, which would continue in the next field.
+  // A packed field bool_contents that contains 1 and the start of a varint. The varint would continue in the next field.
   const cut = Buffer.from([0x0a, 2, 1, 0x80, 0x0a, 1, 1]);
   assert.throws(() => filled(cut, "BOOL"), { name: "GrpcError", message: /a packed field is cut off/ });
 });

@@ -36,14 +36,14 @@ export interface TypedContents {
   textBytes: number;
 }
 
-/** Bytes that are processed between two event loop ticks; takes some tenths of a millisecond. */
+/** Bytes that are processed between two event loop ticks, which takes some tenths of a millisecond. */
 const pieceBytes = 32 * 1024;
-/** Estimated cost of a value that is not packed, in bytes of packed values that take as long. */
+/** Estimated time to read a value that is not packed, as the number of bytes of packed values that take the same time. */
 const valueBytes = 16;
 
 /**
- * Returns the fields of `contents` that have elements, sorted by field number. Creates no object for each element. Yields after each chunk
- * of a long field.
+ * Returns the fields of `contents` that have elements, sorted by field number. Creates no objects for individual elements. Yields after
+ * each chunk of a long field.
  */
 export function* findContents(spans: readonly Span[]): Generator<void, TypedContents[]> {
   const found = new Map<number, TypedContents>();
@@ -60,7 +60,7 @@ export function* findContents(spans: readonly Span[]): Generator<void, TypedCont
   return [...found.values()].filter(({ elementCount }) => elementCount > 0).sort((a, b) => a.number - b.number);
 }
 
-/** Reads elements from the reader's position up to the end of the element that contains `end`. */
+/** A function that reads elements from the reader's position up to the end of the element that contains `end`. */
 type VisitField = (number: number, field: ContentsField, reader: ProtobufReader, end: number) => void;
 
 /** Calls `visit` for each value of a known field; a long packed field is visited in chunks. Yields after each chunk. */

@@ -8,10 +8,13 @@ import {
 } from "@bufbuild/protobuf";
 import { BufferedMessage, GrpcError, type Call, type MessageSink } from "../grpc-listener/index.ts";
 
-/** Handles one call of a gRPC method. */
+/** A function that handles one call of a gRPC method. */
 export type CallHandler = (call: Call) => void;
 
-/** Returns a handler that reads the request message to a buffer and sends one response. Only loads with model files have large requests. */
+/**
+ * Returns a handler that reads the request message to a buffer and sends one response. Only loads with model files have large request
+ * messages.
+ */
 export function unaryMethod<const Method extends DescMethod>(
   method: Method,
   answer: (

@@ -2,12 +2,12 @@ import type { InferenceError, YieldOptions } from "@galatea/base";
 import type { JsonScanner } from "../../tensor/index.ts";
 import { runInChunks } from "../infer-codec/index.ts";
 
-/** Size of the text that is decoded in one event loop tick; takes about 0.3 ms. */
+/** Size of the text that is decoded in one event loop tick, which takes about 0.3 ms. */
 export const decodeChunkBytes = 256 * 1024;
 
 /**
- * Decodes the base64 string at `scanner.at`, one chunk in each event loop tick, and moves the scanner behind it. The JSON must have been
- * checked. Rejects with `refusal()` for invalid base64, and with the signal's reason.
+ * Decodes the base64 string at `scanner.at`, one chunk in each event loop tick, and moves the scanner past it. The JSON must have been
+ * checked. Rejects with `refusal()` for invalid base64, and with the signal's reason if the signal aborts.
  */
 export async function decodedBase64(
   scanner: JsonScanner,
@@ -56,7 +56,7 @@ class Base64Decoding {
     const count = isLast ? known.length : known.length - (known.length % groupLength);
     this.#rest = known.slice(count);
     const written = this.#content.write(known.slice(0, count), this.#length, "base64");
-    // Node ignores invalid characters; Triton fails the whole load, as is done here.
+    // Node ignores invalid characters. As in Triton, they make the whole load fail.
     if (written < Math.floor((count * 3) / groupLength)) throw this.#refusal();
     this.#length += written;
     return isLast;
@@ -78,7 +78,7 @@ class Base64Decoding {
     return this.#unescaped(until);
   }
 
-  /** Returns a part of the text with resolved escapes. The part ends after a whole escape. */
+  /** Returns a part of the text with decoded escapes. The part does not end within an escape. */
   #unescaped(until: number): string {
     const { bytes } = this.#scanner;
     const characters = new Uint8Array(until - this.#at);
@@ -89,7 +89,7 @@ class Base64Decoding {
       const isPoint = byte === 0x5c && escaped === 0x75;
       const code = isPoint ? this.#scanner.hexUnit(this.#at, this.#at + 2) : byte === 0x5c ? (escaped as number) : byte;
       this.#at += isPoint ? 6 : byte === 0x5c ? 2 : 1;
-      // Only one single-letter escape, `\/`, encodes a base64 character.
+      // Rejects all single-letter escapes except `\/`, because no other one encodes a base64 character.
       if (code > 0x7f || (byte === 0x5c && !isPoint && code !== 0x2f)) throw this.#refusal();
       characters[count++] = code;
     }

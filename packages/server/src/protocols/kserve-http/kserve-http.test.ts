@@ -21,7 +21,7 @@ interface Answer {
   readonly body: string;
 }
 
-/** Responses of tritonserver 2.51 to these bytes with the same models; bytes are latin1. */
+/** Recorded requests and the responses of tritonserver 2.51 with the same models; bytes are latin1. */
 const answers = JSON.parse(
   readFileSync(new URL("../../../../../conformance/vectors/kserve-http-answers.json", import.meta.url), "utf8"),
 ) as readonly Answer[];
@@ -54,7 +54,7 @@ after(async () => {
   assert.equal(remote.openCount, 0, "leases, blocks or calls were not released");
 });
 
-/** Numbers outside of their datatype's range; tritonserver stores other numbers for them. */
+/** Numbers outside of the range of their datatype. This server rejects them; tritonserver stores other numbers. */
 const outOfRange = new Set([
   "INT8 128",
   "INT8 -129",
@@ -261,7 +261,7 @@ describe("inference bodies", () => {
     using connection = await RawConnection.open(port);
     for (const cut of [1, 60, 170, 171, 260, 100_000, 1_500_001, request.length]) {
       connection.send(request.subarray(0, cut));
-      // The server, in this process, reads the first piece by itself within its next turns of the event loop.
+      // The server runs in this process. Within these event loop ticks, it reads the first part separately.
       for (let turn = 0; turn < 4; turn++) await new Promise((resolve) => setImmediate(resolve));
       connection.send(request.subarray(cut));
       const reply = (await connection.reply())!;

@@ -18,7 +18,7 @@ const links = [
   },
 ];
 
-/** Sends an HTML page for browsers: the models with their states, failures first. Triton has no such page. */
+/** Sends an HTML page for browsers, which lists the models with their states, failed ones first. Triton has no such page. */
 export async function sendModelPage(exchange: Exchange, engine: Engine): Promise<void> {
   const { name, version } = engine.serverMetadata();
   const models = await engine.repositoryIndex(false);

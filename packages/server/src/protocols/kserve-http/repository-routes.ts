@@ -42,12 +42,12 @@ async function readJson(
   return scanner;
 }
 
-/** Returns the limits for bodies without model files: --http-max-input-size, as for other JSON. */
+/** Returns the limits for bodies without model files. As for other JSON, --http-max-input-size limits their size. */
 function smallBodies(limits: HttpLimits): HttpLimits {
   return { ...limits, bodyBytesMax: Math.min(limits.bodyBytesMax, limits.inputBytesMax) };
 }
 
-/** Returns the offsets of the root object's members; none if the root is not an object. */
+/** Returns the offsets of the root object's members; an empty map if the root is not an object. */
 function membersOf(scanner: JsonScanner | null): ReadonlyMap<string, number> {
   const members = new Map<string, number>();
   if (scanner !== null && scanner.peek() === 0x7b) eachMember(scanner, scanner.at, (name, at) => members.set(name, at));

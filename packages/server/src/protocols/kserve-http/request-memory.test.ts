@@ -243,7 +243,8 @@ test("small responses that accumulate for a client that reads nothing are counte
 });
 
 test("binary bodies of 1 MB are read into memory that is freed when it is copied, not by the garbage collector", async () => {
-  // All blocks in one buffer: those of a fake arena are left to the collector.
+  // The fake arena allocates all blocks from this one buffer. Otherwise the garbage collector would have to free them, which would change
+  // the measurement.
   await using serving = await serve(64 * mebibyte, new SharedArrayBuffer(128 * mebibyte));
   serving.engine.add("takes", { inputs: { IN: ["UINT8", [-1]] }, outputs: {}, run: () => [] });
   const header =

@@ -14,7 +14,7 @@ interface Node<Row> {
 
 /**
  * Matches paths against patterns such as `/v2/models/:model/versions/#version/infer`. As in Triton, paths are not decoded. `:` matches any
- * non-empty segment, `#` one of digits; literal segments take precedence.
+ * non-empty segment, and `#` a segment of digits; literal segments take precedence.
  */
 export class RouteTable<Row extends { readonly pattern: string }> {
   readonly #root: Node<Row> = newNode();

@@ -25,7 +25,7 @@ export interface KserveRoutesOptions {
   readonly engine: Engine;
   readonly limits: HttpLimits;
   readonly restrictions: Restrictions;
-  /** See `InferCallOptions`. */
+  /** Pattern of the names of headers that become parameters of inference requests; absent or null for none. */
   readonly forwardedHeaders?: RegExp | null;
 }
 
@@ -35,7 +35,7 @@ interface Route {
   readonly pattern: string;
   readonly category: RestrictedApi;
   readonly methods: Readonly<Record<string, RouteHandler>>;
-  /** Content type of this route's error responses; Triton uses both. */
+  /** Content type of this route's error responses. Triton uses both content types. */
   readonly errorType: ContentType;
 }
 
@@ -160,7 +160,10 @@ function replyEmpty(exchange: Exchange, status: number): void {
   reply(exchange, status, "text/plain", "");
 }
 
-/** Checks a model version, which consists of digits because of the route's pattern. As in Triton, one of more than 64 bits is rejected. */
+/**
+ * Checks a model version, which contains only digits because of the route's pattern. As in Triton, a version of more than 64 bits is
+ * rejected.
+ */
 function parseVersion(version: string | undefined): string {
   if (version === undefined) return "";
   if (version.length > 18 && BigInt(version) >= 2n ** 63n) {
@@ -193,7 +196,7 @@ function inferHandler(options: KserveRoutesOptions): RouteHandler {
   return async (exchange, [model, version]) => {
     const { headers } = exchange.request;
     const target = targetOf(model!, version);
-    // Errors of the model are thrown before the body is read. (`using` is avoided because it costs 120 ns.)
+    // The model is opened first, so that its errors are thrown before the body is read. (`using` is avoided because it costs 120 ns.)
     const opened = engine.open(target);
     try {
       const coding = requestEncoding(headers["content-encoding"]);
@@ -214,8 +217,8 @@ function inferHandler(options: KserveRoutesOptions): RouteHandler {
 }
 
 /**
- * Returns the length of the JSON header; null when the whole body is JSON. A value without digits is rejected, as in newer versions of
- * Triton; version 2.51 reads it as 0, a raw request.
+ * Returns the length of the JSON header; null if the whole body is JSON. As in newer versions of Triton, a value without digits is
+ * rejected. Version 2.51 reads it as 0, which selects a raw request.
  */
 function headerLength(exchange: Exchange, compressed: boolean): number | null {
   const got = exchange.request.headers["inference-header-content-length"];

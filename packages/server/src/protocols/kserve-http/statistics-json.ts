@@ -9,10 +9,10 @@ function duration(statistics: DurationStatistics): DurationJson {
   return { count: statistics.count, ns: Math.round(statistics.ns) };
 }
 
-/** The response cache's durations, which are always 0 because there is no cache. They are present because perf_analyzer reads all keys. */
+/** The response cache's durations, which are always 0 because there is no cache. They are sent because perf_analyzer reads all keys. */
 const never: DurationJson = { count: 0, ns: 0 };
 
-/** Returns the body of /v2/models/stats. It has every key of the protocol, even when the value is always empty. */
+/** Returns the body of /v2/models/stats. It has every key of the protocol, including those whose values are always empty. */
 export function statisticsJson(rows: readonly ModelStatistics[]): unknown {
   return {
     model_stats: rows.map((row) => ({

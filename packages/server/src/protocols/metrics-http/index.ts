@@ -1,5 +1,5 @@
 /**
- * The metrics listener: GET /metrics (also with a trailing slash). Other paths get a 404. Triton sends 200 with an empty body there, so
- * that a health probe sent to the wrong port never fails (server#7230); no client is known to need that.
+ * The metrics listener: GET /metrics (also with a trailing slash). Other paths get a 404. Triton sends 200 with an empty body for them, so
+ * that a health probe sent to the wrong port never fails (server#7230). No client is known to need that.
  */
 export { openMetricsHttp } from "./metrics-listener.ts";
