@@ -24,7 +24,7 @@ test("a request over a limit of the account gets ResourceLimitExceeded with limi
     nodes: [nodeWith()],
     random: Math.random,
     alarmState: () => null,
-    // Nothing is started.
+    // The test starts no instance.
     fleet: {
       host: {},
       clock: systemClock,
@@ -127,19 +127,19 @@ test("an endpoint that exceeds the node's memory is rejected with the missing am
       `${missing} MiB are missing: use fewer instances, set a lower GALATEA_MODEL_MEMORY_BYTES in the Environment of the model's ` +
       "containers, or delete other endpoints and transform jobs.",
   });
-  // Two containers of 128 MiB in addition to the guaranteed memory of their models.
+  // Each instance needs 128 MiB for each of its two containers, in addition to the guaranteed memory of their models.
   await config("small", 2, 3 * gibi);
   await config("large", 2, 5 * gibi);
   await config("clipped", 1, 100 * gibi, "ml.m5.large");
   await assert.rejects(create("large"), refusal(0, 10752, 512));
   await create("small");
   await assert.rejects(create("small-2"), /Could not find/);
-  // No more than its type has: half of nine tenths of 8 GiB, because two containers share it.
+  // The guarantee is limited by the instance type: 90% of 8 GiB, of which each of two containers gets half.
   await assert.rejects(create("clipped"), refusal(6656, 3943, 359));
   await config("tiny", 1, 1);
   await create("tiny");
   await hosting.catalog.deleteModel("small", owner);
-  // A type alone promises nothing.
+  // Memory of an instance type is not guaranteed without GALATEA_MODEL_MEMORY_BYTES.
   await hosting.catalog.createModel({ ...shared, name: "plain", containers: [{}], executionMode: "Serial" });
   const plain = { VariantName: "v", ModelName: "plain", InstanceType: "ml.m5.24xlarge", InitialVariantWeight: 1 };
   await hosting.catalog.createConfig({

@@ -1,7 +1,7 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 
-/** A container that answers the contract and does what the header `do` of an invocation says. */
+/** A container that implements the contract. The header `do` of an invocation controls its response. */
 const program = `import { createServer } from "node:http";
 const parent = process.ppid; setInterval(() => process.ppid === parent || process.exit(), 1000).unref(); // Killed tests leave none.
 const [socketPath, behaviour] = process.argv.slice(2);

@@ -174,7 +174,7 @@ test("a call whose response is lost is repeated: one instance is started, delete
   const client = world.connect();
   const spec = local.specFor("serve", "many");
   const instance = client.instance(spec, () => {});
-  /** Calls, loses the response when the agent has acted, and calls again. */
+  /** Performs a call whose response is lost after the agent has processed it, and repeats the call. */
   const repeated = async <Result>(call: () => Promise<Result>, hasActed: () => Promise<boolean>): Promise<Result> => {
     network.delayMs = 200;
     const lost = assert.rejects(call(), isLost);
@@ -261,7 +261,7 @@ test("property: under any network faults every call ends, and client and agent a
       );
       for (const { do: fault, forMs } of faulty) await inflict[fault](forMs);
       await Promise.all(ended);
-      // The first call may find a connection of the pool that the last fault has ended.
+      // The first call may use a connection of the pool that the last fault has closed.
       await eventually(async () => {
         const error: unknown = await perform.echo().then(
           () => null,

@@ -1,4 +1,6 @@
-/** A platform that ends, or whose disk is full or cannot be read, in any step of a queued request's life: nothing that was accepted is lost. */
+/**
+ * The platform stops in any step of a queued request, or its disk is full or unreadable. No accepted request is lost.
+ */
 import assert from "node:assert/strict";
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -24,14 +26,14 @@ const topics = {
   },
 };
 
-/** The store as it is at a write, and where the results are to come. */
+/** The state outside of the platform at a write: the objects in the store, and the locations of the results. */
 interface Outside {
   readonly objects: Promise<ReadonlyMap<string, string>>;
   readonly ticket: AsyncReceipt | null;
 }
 
 interface Found {
-  /** Documents of requests and of their inputs. */
+  /** Number of documents of requests and of their inputs. */
   readonly requestCount: number;
   readonly result: string | null;
   readonly told: readonly string[];
@@ -59,12 +61,12 @@ class World implements AsyncDisposable {
     return { objects: this.bench.objects(), ticket: this.ticket };
   }
 
-  /** Resolves when an instance has the request. */
+  /** Resolves when an instance has received the request. */
   async began(): Promise<void> {
     await eventually(async () => (await runsIn(this.bench.directory).catch(() => 0)) > 0);
   }
 
-  /** Releases requests with the first word `hold`. */
+  /** Releases requests whose first word is `hold`. */
   async release(): Promise<void> {
     await writeFile(join(this.bench.directory, "go"), "");
   }
@@ -87,7 +89,10 @@ class World implements AsyncDisposable {
   }
 }
 
-/** The request that a row is of: where its results come is known before it is accepted, because that is when a platform is killed. */
+/**
+ * Returns the request of a row. The receipt is set before the request is accepted, because the platform may be killed
+ * before it responds.
+ */
 const asking =
   (body: string, more: Parameters<AsyncFixture["ask"]>[2] = {}) =>
   async (world: World): Promise<void> => {
@@ -103,7 +108,7 @@ const runsIn = async (directory: string) => (await readFile(join(directory, "run
 
 const deploy = ({ bench }: World) => bench.deploy("q", topics);
 
-/** Without an instance: whatever is asked waits. */
+/** Deploys the endpoint without an instance, so that all requests wait in the queue. */
 async function deployAsleep(world: World): Promise<void> {
   await deploy(world);
   await world.bench.resize("q", 0);
@@ -205,9 +210,9 @@ recordedTransitionsContract<World, Outside, Found, AsyncEvent["kind"]>({
   atOnce: 4,
 });
 
-/** Documents of a disk that gives and takes nothing for a while. */
+/** Documents whose reads and writes fail for a while. */
 class FailingMemory extends DocumentMemory {
-  /** Number of failing reads of requests, and of failing writes that end one. */
+  /** Remaining number of failing reads of requests; `failingWrites` counts failing writes that complete a request. */
   failingReads = 0;
   failingWrites = 0;
 

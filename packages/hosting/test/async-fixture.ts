@@ -20,8 +20,9 @@ import { imaged, openHosting, owner } from "./hosting-fixture.ts";
 import { testTimeoutMs } from "@galatea/base/core/eventually-fixture.ts";
 
 /**
- * A container that does what a request's first word says: `fail` and `die`, `hang` for ever, `hold` until a file is there. Whatever else
- * is answered with the body, the headers, and how many requests it has had at once.
+ * A container whose behaviour is the first word of a request: `fail`, `die`, `hang`, `long`, or `hold` until a file
+ * exists. Other requests get a response with the body length, the headers, and the maximum number of concurrent
+ * requests so far.
  */
 const program = `
 import { createServer } from "node:http";
@@ -56,14 +57,14 @@ export const bucket = "results";
 
 export const paths = { S3OutputPath: `s3://${bucket}/out/`, S3FailurePath: `s3://${bucket}/bad` };
 
-/** Hosting of endpoints with queues over containers that do what they are told. */
+/** Hosting of asynchronous endpoints over the containers of `program`. */
 export class AsyncFixture implements AsyncDisposable {
   readonly hosting: Hosting;
   readonly store: BucketStore;
   readonly directory: string;
   /** Sums of metrics, by the values of their dimensions and their names. */
   readonly sums: Map<string, number>;
-  /** By topic. */
+  /** Published messages, in order. */
   readonly messages: { readonly topic: string; readonly message: Record<string, unknown> }[];
   /** Log text by stream. */
   readonly logs: ReadonlyMap<string, string>;
@@ -83,7 +84,7 @@ export class AsyncFixture implements AsyncDisposable {
     this.logs = parts.logs;
   }
 
-  /** Without a directory in one of its own. */
+  /** Opens the fixture. By default, in a new temporary directory. */
   static async open(
     options: {
       readonly documents?: DocumentMemory;
@@ -141,7 +142,7 @@ export class AsyncFixture implements AsyncDisposable {
     return new AsyncFixture(hosting, opening.move(), { store, directory, sums, messages, logs });
   }
 
-  /** Resolves when the endpoint is in service. */
+  /** Creates an endpoint. Resolves when it is in service. */
   async deploy(
     name: string,
     config: AsyncInferenceConfig = { OutputConfig: paths },
@@ -170,7 +171,7 @@ export class AsyncFixture implements AsyncDisposable {
     await this.hosting.waitUntilStable(name, { waitMsMax: testTimeoutMs, signal: new AbortController().signal });
   }
 
-  /** With the input in the request, where none is named. */
+  /** Sends an asynchronous request. `body` is the input unless `more` has an input URL. */
   async ask(name: string, body: string, more: Partial<AsyncRequest> = {}): Promise<AsyncReceipt> {
     return await this.hosting.asyncInferences.accept(name, owner, {
       headers: { "content-type": "text/x-asked", accept: "text/x-said" },
@@ -190,7 +191,7 @@ export class AsyncFixture implements AsyncDisposable {
     return `s3://${bucket}/${key}`;
   }
 
-  /** All that the bucket holds now, by key. */
+  /** Returns the current content of the bucket, by key. */
   async objects(): Promise<ReadonlyMap<string, string>> {
     const query = { prefix: "", delimiter: "", startAfter: "", keysMax: 1000 };
     const { objects } = await this.store.list(bucket, query);
@@ -198,7 +199,7 @@ export class AsyncFixture implements AsyncDisposable {
     return new Map(await Promise.all(held));
   }
 
-  /** Null while there is none. */
+  /** Returns the object at an S3 URL; null if it does not exist. */
   async object(url: string | null): Promise<{ readonly text: string; readonly contentType: string } | null> {
     const key = (url ?? "").replace(`s3://${bucket}/`, "");
     const found = await this.store.get(bucket, key).catch(() => null);
@@ -206,7 +207,7 @@ export class AsyncFixture implements AsyncDisposable {
     return { text: await text(found.body), contentType: found.head.contentType };
   }
 
-  /** Resolves with the result of a request. */
+  /** Resolves with the result of a request when it has been stored. */
   async result(
     ticket: AsyncReceipt,
   ): Promise<{ readonly ok: boolean; readonly text: string; readonly contentType: string }> {

@@ -1,4 +1,4 @@
-/** Requests that wait in queues, over real processes: what becomes of each. */
+/** Asynchronous requests over real processes: their order, results, failures and limits. */
 import assert from "node:assert/strict";
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -149,7 +149,7 @@ test("queued requests expire, those of a deleted endpoint are notified as failed
   await bench.resize("q", 0);
   const expired = await bench.result(await bench.ask("q", "fine", { ttlSeconds: 0.02 }));
   assert.match(expired.text, /^The request expired/);
-  // It is counted, and has left the queue, after its failure is stored.
+  // The request is counted and leaves the queue only after its failure has been stored.
   await eventually(() => bench.sums.get("q v ExpiredRequests") === 1);
   const left = await Promise.all(Array.from({ length: 3 }, () => bench.ask("q", "fine")));
   await assert.rejects(bench.ask("q", "fine"), { code: "ThrottlingException" });
@@ -213,7 +213,10 @@ test("a disk that is full when a failure is stored delays it, and neither loses 
   assert.deepEqual([refusalsLeft(), sum("ResponseUploadFailures"), sum("NotificationFailures")], [0, undefined, 1]);
 });
 
-/** Fails the next writes of objects with a full disk; returns a function for the number of remaining failures. */
+/**
+ * Makes the next writes of objects fail as on a full disk. Returns a function that returns the remaining number of
+ * failures.
+ */
 function refusePuts(bench: AsyncFixture, count: number): () => number {
   const put = bench.store.put.bind(bench.store);
   let left = count;

@@ -6,7 +6,7 @@ import { test } from "node:test";
 import { eventually } from "@galatea/base/core/eventually-fixture.ts";
 import { AsyncFixture, bucket, paths } from "./async-fixture.ts";
 
-/** Lines of the data-log of any instance. */
+/** Returns the lines of the data logs of all instances. */
 const logged = ({ logs }: AsyncFixture) =>
   [...logs].flatMap(([stream, text]) => (/^v\/[^/]+\/data-log$/.test(stream) ? text.trimEnd().split("\n") : []));
 
@@ -31,7 +31,7 @@ test("each invocation is a line of its instance's data-log, in SageMaker's forma
   assert.match(ends[0] ?? "", /\[ends\] .* The request is repeated \(2 of 3\)\.$/);
   assert.match(ends[1] ?? "", /\[ends\] .* The request is repeated \(3 of 3\)\.$/);
   assert.doesNotMatch(ends[2] ?? "", /made again/);
-  // A request that reached no instance has no instance to name.
+  // The log stream of a request that has not reached an instance contains no instance.
   const inputUrl = `s3://${bucket}/nothing`;
   await bench.result(await bench.ask("q", "", { inputUrl }));
   await eventually(() => bench.logs.has("v/data-log"));
@@ -78,7 +78,7 @@ test("a queue has no metrics without requests, and backlog metrics while no inst
   await bench.ask("q", "fine");
   await eventually(() => sum("ApproximateAgeOfOldestRequest") > 0 && sum("HasBacklogWithoutCapacity") > 0);
   assert.equal(sum("ApproximateBacklogSize") % 2, 0);
-  // It is a number of an instance, of which there is none.
+  // The metric is not recorded while there is no instance.
   assert.equal(sum("ApproximateBacklogSizePerInstance"), perInstance);
 });
 

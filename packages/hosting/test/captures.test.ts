@@ -1,4 +1,4 @@
-/** Data capture of endpoints: real processes, and a real object store. */
+/** Data capture of endpoints, with real processes and a real object store. */
 import assert from "node:assert/strict";
 import { Readable } from "node:stream";
 import { text } from "node:stream/consumers";

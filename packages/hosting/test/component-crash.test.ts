@@ -1,4 +1,7 @@
-/** A platform that is killed after any of the writes of an inference component's moves: the next one comes to the same end. */
+/**
+ * The platform is killed after any write of a transition of an inference component. The next run reaches the same final
+ * state.
+ */
 import type { ComponentEvent } from "../src/index.ts";
 import {
   recordedTransitionsContract,
@@ -15,9 +18,9 @@ const rolling = { batch, rollbackBatch: batch, waitMs: 20, limitMs: null };
 const managed = { ManagedInstanceScaling: { Status: "ENABLED", MinInstanceCount: 0, MaxInstanceCount: 3 } };
 
 interface Found {
-  /** Its state, and whether it says why it is so. */
+  /** State of the component, and whether it has a failure reason. */
   readonly status: readonly [at: string, isExplained: boolean] | null;
-  /** Recorded, and in service. */
+  /** Number of recorded copies, and of copies in service. */
   readonly copies: readonly [recorded: number, inService: number];
   readonly running: string;
   readonly instanceCount: number;

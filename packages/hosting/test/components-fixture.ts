@@ -5,7 +5,10 @@ import { testTimeoutMs } from "@galatea/base/core/eventually-fixture.ts";
 
 const gibi = 2 ** 30;
 
-/** Instances of ml.m5.large have 2 cores and 8 GiB. */
+/**
+ * Returns the spec of a component. An instance of ml.m5.large has 2 cores and 8 GiB, which limits the copies per
+ * instance.
+ */
 export function spec(name: string, memoryGib = 1, more: Partial<RequestedComponentSpec> = {}): RequestedComponentSpec {
   const broken = name === "broken" ? { BREAKS: "1" } : {};
   return {
@@ -21,7 +24,7 @@ export function spec(name: string, memoryGib = 1, more: Partial<RequestedCompone
   };
 }
 
-/** An endpoint with one variant, `v`, whose instances components share. */
+/** Deploys an endpoint with one variant, `v`, whose instances are shared by inference components. */
 export async function deployShared(
   bench: TrafficFixture,
   name: string,
@@ -54,7 +57,7 @@ export async function componentSettled(bench: TrafficFixture, name: string): Pro
 
 type Update = Parameters<TrafficFixture["hosting"]["components"]["update"]>[0];
 
-/** Resolve when it is recorded. */
+/** Creates an inference component. Resolves when it is recorded. */
 export async function createComponent(
   bench: TrafficFixture,
   endpointName: string,

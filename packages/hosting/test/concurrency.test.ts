@@ -20,7 +20,7 @@ test("endpoints with requests have a metric of requests in flight with a period 
     const query = { startMs: endMs - 120_000, endMs, periodMs: 10_000, unit: "Count" };
     return series.query({ namespace: "AWS/SageMaker", metricName: "ConcurrentRequestsPerModel", dimensions }, query);
   };
-  // A look may come before the first request, or between two.
+  // A sample may be taken before the first request or between two requests.
   await until("somebody has looked while requests were in flight", async () =>
     (await points("asked")).some(({ maximum }) => maximum >= 1),
   );

@@ -1,4 +1,4 @@
-/** A platform that is killed after any of the writes of an endpoint's moves: the next one comes to the same end. */
+/** The platform is killed after any write of a transition of an endpoint. The next run reaches the same final state. */
 import type { DeploymentConfig, EndpointEvent, EndpointRecord } from "../src/index.ts";
 import {
   recordedTransitionsContract,
@@ -61,11 +61,14 @@ async function found(bench: TrafficFixture, { held }: DocumentMemory): Promise<F
 const variant = (own: string, more: Partial<PlannedVariant> = {}): PlannedVariant => {
   return { name: own, VariantName: "v", InitialInstanceCount: 2, ...more };
 };
-/** In alarm while the endpoint has fewer of its old instances than it is to have. */
+/** Name of an alarm that is in ALARM while the old generation has fewer instances than its desired number. */
 const fewer = "fewer";
 const alarmed: DeploymentConfig = { ...rolling, AutoRollbackConfiguration: { Alarms: [{ AlarmName: fewer }] } };
 
-/** Returns the state of the alarm. It depends on the record alone, so that the next run finds the same state. */
+/**
+ * Returns whether the alarm is in ALARM. The state depends only on the record, so that the next run of the platform
+ * finds the same state.
+ */
 function hasFewer({ held }: DocumentMemory): boolean {
   const document = [...held.values()].find(({ kind }) => kind === "endpoint");
   if (document === undefined) return false;
@@ -103,7 +106,7 @@ const stopped = async (bench: TrafficFixture): Promise<void> => {
   await bench.hosting.endpoints.stop(name, owner);
 };
 
-/** The old instances that the roll-back starts do not come. */
+/** Starts an update that is rolled back. The rollback fails, because the old instances do not start again. */
 const updateInVain = async (bench: TrafficFixture): Promise<void> => {
   bench.falter(true);
   await bench.update(name, "two", { deploymentConfig: alarmed });

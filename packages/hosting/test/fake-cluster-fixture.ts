@@ -20,7 +20,10 @@ interface Manifest {
 
 let addressCount = 0;
 
-/** A cluster in memory. The agents in its pods are real: each has an address of its own in 127.1.0.0/16, and runs processes. */
+/**
+ * A Kubernetes cluster in memory. The agents in its pods are real: each listens on its own address in 127.1.0.0/16 and
+ * runs processes.
+ */
 export class FakeCluster implements ClusterApi, AsyncDisposable {
   readonly namespace = "test";
   readonly #objects = new Map<string, Manifest & Pod>();
@@ -30,9 +33,9 @@ export class FakeCluster implements ClusterApi, AsyncDisposable {
     throw error;
   });
   readonly agents = new Map<string, LocalInstanceAgent>();
-  /** The status of new pods, for pods that do not start. */
+  /** Status of new pods, to simulate pods that do not start; null for pods that start. */
   status: NonNullable<Pod["status"]> | null = null;
-  /** What every call rejects with; null while the API responds. */
+  /** Error with which every call rejects; null while the API responds. */
   failure: Error | null = null;
   callCount = 0;
 
@@ -83,7 +86,7 @@ export class FakeCluster implements ClusterApi, AsyncDisposable {
     return Promise.resolve(found.map(({ metadata }) => metadata.name));
   }
 
-  /** Resolves at once for a pod, which ends when its agent has no request in flight. */
+  /** Deletes an object. For a pod, resolves immediately; the pod terminates when its agent has no request in flight. */
   async delete(kind: ObjectKind, name: string): Promise<void> {
     this.#called();
     const object = this.#objects.get(keyOf(kind, name));
@@ -98,7 +101,7 @@ export class FakeCluster implements ClusterApi, AsyncDisposable {
     });
   }
 
-  /** Removes an object as Kubernetes itself does, of a node that is gone for example. */
+  /** Removes an object as Kubernetes itself does, for example after a node has failed. */
   async remove(kind: ObjectKind, name: string): Promise<void> {
     const object = this.#objects.get(keyOf(kind, name));
     this.#objects.delete(keyOf(kind, name));
@@ -156,7 +159,7 @@ export class FakeCluster implements ClusterApi, AsyncDisposable {
 
 const keyOf = (kind: ObjectKind, name: string) => `${kind} ${name}`;
 
-/** What the API responds when a quota of the namespace is used up. */
+/** The API's error if a quota of the namespace is exceeded. */
 export const quotaExceeded = new ClusterApiError(
   403,
   'pods "x" is forbidden: exceeded quota: few, requested: pods=1, used: pods=1, limited: pods=1',

@@ -2,13 +2,13 @@ import { once } from "node:events";
 import { connect, createServer, type AddressInfo, type Server, type Socket } from "node:net";
 
 /**
- * A TCP proxy in front of a port, whose network fails on demand. Half-open connections are simulated by `isSilent`: the proxy
- * keeps them open and forwards nothing, as a machine does that has vanished.
+ * A TCP proxy for a port that simulates network faults. With `isSilent`, connections are half-open: the proxy keeps
+ * them open and forwards nothing, as if the machine had failed.
  */
 export class FaultyNetwork implements AsyncDisposable {
-  /** Delay of each chunk in each direction. */
+  /** Delay of each chunk in each direction, in milliseconds. */
   delayMs = 0;
-  /** Splits the bytes into chunks of this length. */
+  /** Maximum bytes of a forwarded chunk. */
   chunkBytesMax = Infinity;
   readonly #target: number;
   readonly #pairs = new Set<Pair>();
@@ -30,24 +30,24 @@ export class FaultyNetwork implements AsyncDisposable {
     return (this.#server.address() as AddressInfo).port;
   }
 
-  /** Connections that were accepted and have not ended. */
+  /** Number of open connections. */
   get connectionCount(): number {
     return this.#pairs.size;
   }
 
-  /** Accepts connections. */
+  /** Listens on a port and forwards its connections. */
   async accept(port: number): Promise<void> {
     this.#server = createServer((client) => this.#forward(client));
     this.#server.listen(port, "127.0.0.1");
     await once(this.#server, "listening");
   }
 
-  /** Refuses new connections; open ones stay. */
+  /** Refuses new connections. Open connections are not affected. */
   refuse(): void {
     this.#server.close();
   }
 
-  /** Stops or resumes the flow of all connections; bytes of a stopped connection are delivered when it resumes. */
+  /** Stops or resumes all connections. Bytes of a stopped connection are delivered when it resumes. */
   set isSilent(isSilent: boolean) {
     this.#isSilent = isSilent;
     for (const pair of this.#pairs)
@@ -56,12 +56,12 @@ export class FaultyNetwork implements AsyncDisposable {
         else socket.resume();
   }
 
-  /** Ends all connections at once, on both sides. */
+  /** Closes all connections on both sides immediately. */
   cut(): void {
     for (const { sockets } of this.#pairs) for (const socket of sockets) socket.destroy();
   }
 
-  /** Ends each connection when the target next responds on it; the response is lost. */
+  /** Closes each connection when the target sends the next bytes on it, and discards these bytes. */
   loseResponses(): void {
     for (const { sockets } of this.#pairs) {
       const [client, target] = sockets;

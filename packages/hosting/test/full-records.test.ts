@@ -1,4 +1,7 @@
-/** A disk that takes no records for a while, while endpoints move: what was begun goes on when there is room. */
+/**
+ * Writes of records fail on a full disk during transitions of endpoints and components. The transitions continue
+ * afterwards.
+ */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { DocumentMemory } from "../src/records/contracts/index.ts";
@@ -7,7 +10,7 @@ import { componentSettled, createComponent, deployShared, spec } from "./compone
 import { owner } from "./hosting-fixture.ts";
 import { TrafficFixture, until } from "./traffic-fixture.ts";
 
-/** Fails the next write that says a change of the kind wanted. */
+/** Documents that fail the next write with a change for which `failing` returns true. */
 class FullMemory extends DocumentMemory {
   failing: ((change: DocumentChange) => boolean) | null = null;
 

@@ -27,41 +27,41 @@ import { MemoryDocuments, type DocumentMemory } from "../src/records/contracts/i
 export const owner = { accountId: "000000000000", region: "us-east-1" };
 
 export interface HostingFixtureOptions {
-  /** A directory that the test creates and removes. */
+  /** Directory of the fixture. The test creates and removes it. */
   readonly directory: string;
   readonly store: BucketStore;
   readonly documents: DocumentMemory;
-  /** Returns Node's arguments for a container with these variables that listens at the socket. */
+  /** Returns the arguments of the Node process for a container. The container must listen on the Unix socket. */
   readonly argumentsFor: (
     environment: Readonly<Record<string, string>>,
     socketPath: string,
     mlRoot: string,
   ) => string[];
   readonly onSample: (metric: string, value: number, container: string | undefined) => void;
-  /** Output of containers by stream. */
+  /** Output of the containers, by log stream. */
   readonly logs: Map<string, string>;
   readonly limits?: Partial<InvocationLimits>;
   readonly instances?: Partial<InstanceLimits>;
   readonly hosting?: Partial<HostingLimits>;
-  /** One with enough of everything unless given. */
+  /** Nodes of the platform. By default, one node with enough resources for all tests. */
   readonly nodes?: readonly NodeDescription[];
-  /** Called with each instance that the host is given. */
+  /** Called with the spec of each instance that the host opens. */
   readonly onOpen?: (spec: InstanceSpec) => void;
-  /** True if instances keep running at the end, for the next hosting over the same directory and documents. */
+  /** True if disposal leaves instances running, for the next fixture with the same directory and documents. */
   readonly isDetached?: boolean;
   /** Memory for requests and jobs in flight. */
   readonly memory?: ByteBudget;
-  /** Instead of `onSample`, where a test asks whose series they are. */
+  /** Used instead of `onSample` by tests that check the dimensions of metrics. */
   readonly openSeries?: FleetOptions["openSeries"];
-  /** There are no alarms unless given. */
+  /** Returns the state of an alarm. By default, there are no alarms. */
   readonly alarmState?: HostingOptions["alarmState"];
-  /** The outbox and the limits of asynchronous inference. */
+  /** Outbox and limits of asynchronous inference. */
   readonly queues?: Pick<HostingOptions, "outbox" | "asyncLimits">;
   readonly mirroring?: NonNullable<HostingOptions["mirroring"]>;
   readonly logger?: Logger;
 }
 
-/** Containers of an image that a model may name, which these are not. */
+/** Adds an image name to each container, because models require one. The test's host ignores it. */
 export function imaged(containers: readonly ContainerDefinition[]): ModelContainers {
   return containers.map((each) => ({ Image: "sagemaker-tritonserver:test", ...each })) as unknown as ModelContainers;
 }
@@ -70,7 +70,7 @@ export interface HostingFixture extends AsyncDisposable {
   readonly hosting: Hosting;
 }
 
-/** A host whose containers are a test's own programs, and what fleets share over it. */
+/** Opens a host that runs a test's own programs as containers, and the other options that all fleets share. */
 export async function openFleetOptions(
   options: HostingFixtureOptions,
 ): Promise<{ readonly fleet: HostingOptions["fleet"] & { readonly host: ModelHost } } & AsyncDisposable> {
@@ -131,7 +131,7 @@ export async function openFleetOptions(
   };
 }
 
-/** Hosting over such a host, taken up from what the documents hold. */
+/** Opens hosting over such a host. It resumes the endpoints and jobs in the documents. */
 export async function openHosting(options: HostingFixtureOptions): Promise<HostingFixture> {
   await using opening = new AsyncDisposableStack();
   const { fleet } = opening.use(await openFleetOptions(options));

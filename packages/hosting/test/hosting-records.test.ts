@@ -1,4 +1,4 @@
-/** The effects of hosting's operations on its records, over documents in memory: no files, no containers. */
+/** Tests of the records that hosting's operations write, with documents in memory and without files or containers. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ByteBudget, createLogger, rejectOnAbort, silentLogger, systemClock } from "@galatea/base";
@@ -22,7 +22,7 @@ async function open(
     nodes: [nodeWith()],
     random: Math.random,
     alarmState: () => null,
-    // Nothing is started.
+    // The test starts no instance.
     fleet: {
       host: {},
       clock: systemClock,
@@ -126,7 +126,7 @@ for (const [what, deletionsMax] of [
   });
 }
 
-/** Tells of each batch of changes when it is told to. */
+/** Documents that deliver each batch of changes only after a call of `tellOne`. */
 class LateDocuments extends MemoryDocuments {
   #told = Promise.withResolvers<void>();
 

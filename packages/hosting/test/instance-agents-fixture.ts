@@ -29,7 +29,7 @@ function archive(text: string): Buffer {
   return gzipSync(Buffer.concat([header.block, body, Buffer.alloc(-body.length & 511), Buffer.alloc(1024)]));
 }
 
-/** An agent in this process, over the real process host, with a limit of its log of events. */
+/** Opens an agent in this process over the real process host. `eventsMax` limits its event log. */
 export async function openLocalAgent(
   eventsMax = 16_384,
   clock: Clock = systemClock,

@@ -46,7 +46,7 @@ async function specFor(behaviour: "serve" | "fail", owned: InstanceOwner | null 
   return { ...local.specFor(behaviour), owner: owned };
 }
 
-/** Opens a client of an instance, whose pod the end of the test deletes. */
+/** Opens a client of an instance, whose pod is deleted at the end of the test. */
 function opened(t: TestContext, host: KubernetesHost, spec: AgentInstanceSpec): AgentInstance {
   const instance = host.instance(spec, () => {});
   t.after(() => instance.delete());

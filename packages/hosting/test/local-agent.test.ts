@@ -18,7 +18,7 @@ test("disposal of the agent aborts a start in progress and does not wait for its
   await instance.put("delete");
   await eventually(() => instance.view.containers[0]?.health.at === "starting");
   await subject.agent[Symbol.asyncDispose]();
-  // A start that reached its limit would report that no ping was answered.
+  // The start was aborted by the disposal. A start that exceeded its limit would have another message.
   assert.deepEqual(
     ends.map((error) => error?.message),
     ["closed"],

@@ -1,4 +1,4 @@
-/** Memory of single models on the node: real processes that use it, and the errors when it is missing. */
+/** Memory of single models on a node, with real processes that use it, and the errors if there is too little. */
 import assert from "node:assert/strict";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -16,7 +16,7 @@ import { TrafficFixture, until } from "./traffic-fixture.ts";
 const mebi = 2 ** 20;
 const never = new AbortController().signal;
 
-/** A container that has so many MiB in memory before it listens. */
+/** A container that allocates the given number of bytes before it listens. */
 const program = `
 import { createServer } from "node:http";
 const parent = process.ppid; setInterval(() => process.ppid === parent || process.exit(), 1000).unref(); // Killed tests leave none.
@@ -50,7 +50,7 @@ test("draining instances count their memory until they end, although the record 
       tags: [],
       deploymentConfig: null,
     });
-  // One for each instance.
+  // Each of the two instances has one pending request.
   const held = [bench.ask("leaving", "hold one"), bench.ask("leaving", "hold two")];
   await until("both are held", () => bench.heldCount() === 2);
   await bench.hosting.endpoints.resize("leaving", [{ variantName: "a", instanceCount: 1 }], owner);
@@ -94,7 +94,7 @@ test("the measured memory of a model counts for other instances, its next endpoi
     const containers = imaged([{ Environment: { BYTES: String(400 * mebi) } }]);
     const model = { owner, request: {}, tags: [], name: "heavy", containers, executionMode: "Serial" } as const;
     await hosting.catalog.createModel(model);
-    // Nothing is known of the model: 128 MiB for its container.
+    // The model has not been measured yet: only the 128 MiB of its container are reserved.
     await deploy(hosting, "first");
     const records = new MemoryDocuments(documents);
     await until("its memory is written down", async () => (await records.get("model-memory", "heavy")) !== null);
@@ -107,7 +107,7 @@ test("the measured memory of a model counts for other instances, its next endpoi
   }
   await using fixture = await open();
   const { hosting } = fixture;
-  // Nothing runs now, and one has room.
+  // No instance is running, and the node has memory for one instance.
   await assert.rejects(deploy(hosting, "two", 2), missing);
   await deploy(hosting, "one");
   assert.equal((await hosting.endpoints.find("one", owner)).state.at, "InService");

@@ -11,7 +11,10 @@ import type { ContainerDefinition, Hosting, InvocationLimits } from "../src/inde
 import { DocumentMemory } from "../src/records/contracts/index.ts";
 import { imaged, openHosting, owner, type HostingFixtureOptions } from "./hosting-fixture.ts";
 
-/** A multi-model container: it writes what it loads and unloads, and answers with the model's text, its instance and its process. */
+/**
+ * A multi-model container. It logs loads and unloads, and responds with the model's text, its instance and its process
+ * id.
+ */
 const program = `
 import { createServer } from "node:http";
 const parent = process.ppid; setInterval(() => process.ppid === parent || process.exit(), 1000).unref(); // Killed tests leave none.
@@ -57,7 +60,7 @@ export interface ModelCounts {
   readonly failures: string[];
 }
 
-/** Options of a bench; the test owns and removes a directory. */
+/** Options of the fixture. The test owns and removes a given directory. */
 export type ModelsFixtureOptions = Partial<
   Pick<HostingFixtureOptions, "directory" | "documents" | "instances" | "isDetached" | "nodes">
 >;
@@ -73,7 +76,7 @@ interface BenchParts {
 const never = new AbortController().signal;
 const budget = new ByteBudget(64 * 2 ** 20);
 
-/** Hosting over multi-model containers that tell of their loads, and clients that ask for models all the time. */
+/** Hosting over multi-model containers that log their loads, and clients that send requests continuously. */
 export class ModelsFixture implements AsyncDisposable {
   readonly #parts: BenchParts;
   readonly #closing: AsyncDisposableStack;
@@ -127,7 +130,7 @@ export class ModelsFixture implements AsyncDisposable {
     return this.#parts.samples.get(metric) ?? [];
   }
 
-  /** An archive whose model answers with a text. */
+  /** Stores an archive of a model that responds with `text`. */
   async put(target: string, text: string): Promise<void> {
     const bytes = Buffer.from(text);
     const header = new Header({ path: "./answer", type: "File", size: bytes.length, mode: 0o644, mtime: new Date(0) });
@@ -141,7 +144,7 @@ export class ModelsFixture implements AsyncDisposable {
     await this.#parts.store.delete("models", target);
   }
 
-  /** A configuration with a model of its own. */
+  /** Creates a model and an endpoint configuration with the same name. */
   async configure(name: string, instanceCount: number, container: Partial<ContainerDefinition> = {}): Promise<void> {
     const shared = { owner, request: {}, tags: [] };
     const containers = imaged([{ Mode: "MultiModel", ModelDataUrl: "s3://models/", ...container }]);
@@ -156,7 +159,7 @@ export class ModelsFixture implements AsyncDisposable {
     await this.hosting.catalog.createConfig({ ...shared, name, variants: [variant] });
   }
 
-  /** Resolves when the endpoint is in a state that stays. */
+  /** Creates an endpoint. Resolves when its state is stable. */
   async deploy(name: string, instanceCount: number, container: Partial<ContainerDefinition> = {}): Promise<void> {
     await this.configure(name, instanceCount, container);
     await this.hosting.endpoints.create({ name, configName: name, owner, tags: [], deploymentConfig: null });
@@ -168,7 +171,7 @@ export class ModelsFixture implements AsyncDisposable {
     await this.settled(name);
   }
 
-  /** Resolves when the update is begun. */
+  /** Starts an update. Resolves when it is recorded. */
   async update(name: string, configName: string): Promise<void> {
     const plain = { deploymentConfig: null, retainsDeployment: false, retained: new Set<never>() };
     await this.hosting.endpoints.update({ ...plain, name, configName, owner });
@@ -178,7 +181,7 @@ export class ModelsFixture implements AsyncDisposable {
     await this.hosting.waitUntilStable(name, { waitMsMax: testTimeoutMs, signal: never });
   }
 
-  /** Asks a model, which answers after a while. */
+  /** Invokes a model, which responds after `afterMs` milliseconds. */
   async ask(name: string, target: string, afterMs = 0): Promise<ModelResponse> {
     using memory = new ByteLease(budget);
     const reply = await this.hosting.invoke(name, owner.accountId, {
@@ -197,25 +200,25 @@ export class ModelsFixture implements AsyncDisposable {
     return { text, instance, pid: Number(pid) };
   }
 
-  /** The models that lie on the disks of instances, once for each of them. */
+  /** Returns the unpacked models on the disks of all instances; a model on two instances is listed twice. */
   async unpacked(): Promise<readonly string[]> {
     const { instancesDirectory: directory } = this.#parts;
     const instances = (await readdir(directory)).filter((name) => name.startsWith("i-"));
     return (await Promise.all(instances.map((name) => readdir(join(directory, name, "ml", "models"))))).flat();
   }
 
-  /** Makes loads of models with the text `held` wait while `holds` is true. */
+  /** Blocks or releases loads of models whose text is `held`. */
   async holdLoads(holds: boolean): Promise<void> {
     const path = join(this.#parts.instancesDirectory, "..", "container.mjs.holds");
     await (holds ? writeFile(path, "") : rm(path));
   }
 
-  /** The container of an instance ends whenever it is started from now on. */
+  /** Makes an instance's container exit at each later start. */
   async breakInstance(instance: string): Promise<void> {
     await writeFile(join(this.#parts.instancesDirectory, instance.replace(".sock", ""), "broken"), "");
   }
 
-  /** Returns the number of loads (or unloads) of each model so far, on all instances together. */
+  /** Returns the number of loads (or unloads) of each model so far, summed over all instances. */
   loads(what: "load" | "unload" = "load"): ReadonlyMap<string, number> {
     const counts = new Map<string, number>();
     for (const text of this.#parts.logs.values()) {
@@ -227,7 +230,10 @@ export class ModelsFixture implements AsyncDisposable {
     return counts;
   }
 
-  /** Clients that ask for one of the models after the other until `end`, which gives what they heard. */
+  /**
+   * Starts clients that invoke models continuously, until `end` is called. It resolves with the counts of responses and
+   * errors.
+   */
   clients(name: string, clientCount: number, next: () => string): { readonly end: () => Promise<ModelCounts> } {
     const counts: ModelCounts = { answers: 0, failures: [] };
     const over = new AbortController();

@@ -1,4 +1,7 @@
-/** One endpoint through all that can happen to it, one after the other, under 200 requests a second: what fails was inside the process that is killed. */
+/**
+ * One endpoint through all kinds of changes in sequence, at 200 requests per second. Only requests that the killed
+ * process was processing fail.
+ */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { DeploymentConfig } from "../src/index.ts";
@@ -10,7 +13,9 @@ const endpoint = "moving";
 const variantNames = ["a", "b", "c"] as const;
 const weights = { a: 2, b: 1, c: 1 } as const;
 
-/** The three variants, of containers that are named after the configuration, too. */
+/**
+ * Returns the three variants of a configuration. The names of their containers contain the name of the configuration.
+ */
 const planned = (config: string, isBroken = false) =>
   variantNames.map((VariantName) => ({
     name: `${config}-${VariantName}`,
@@ -80,7 +85,7 @@ test("under updates of each kind, a roll-back, new weights, scaling and a kill o
 
   const { pid } = await bench.ask(endpoint, "who", "a");
   const held: Promise<string>[] = [];
-  // Where an instance has more of the other requests, the next ones go to the other instance.
+  // An instance with more requests in flight gets no further one, so that at some point both instances hold a request.
   while (bench.holderCount() < 2) {
     held.push(bench.ask(endpoint, `hold ${held.length}`, "a").then(() => "", String));
     await until("it is held", () => bench.heldCount() === held.length);

@@ -1,4 +1,7 @@
-/** Many models on several instances: real processes that count their loads, and clients that ask all the time. */
+/**
+ * Many models on several instances, with real processes that count their loads, and clients that send requests
+ * continuously.
+ */
 import assert from "node:assert/strict";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -27,7 +30,7 @@ test("each model is loaded on one instance, and moves without failed requests wh
   };
   const clients = bench.clients("many", 4, next);
   await round();
-  // With random routing it would be nearly three times as many.
+  // With random routing, there would be nearly three times as many loads.
   assert.equal(sum(bench.loads()), 40);
   const places = new Map<string, Set<string>>();
   for (const target of targets) {
@@ -44,7 +47,7 @@ test("each model is loaded on one instance, and moves without failed requests wh
     return answer.instance === instance && answer.pid !== pid;
   });
   await round();
-  // Away from the killed instance, and back to it.
+  // The models of the killed instance may be loaded on another instance, and again on the restarted one.
   const afterKill = sum(bench.loads());
   assert.ok(afterKill <= 40 + 2 * heldCount, `${afterKill} loads, of which 40 before; it held ${heldCount}`);
 
@@ -104,7 +107,7 @@ test("models in use are loaded on their new instance before requests are routed 
 test("draining instances serve their models until these are loaded elsewhere, and an endpoint that scales out again gets all its instances", async () => {
   await using bench = await ModelsFixture.open();
   const targets = targetsOf(12);
-  // Each takes a second to load.
+  // Each model takes a second to load.
   for (const target of targets) await bench.put(target, "slow");
   await bench.deploy("regrown", 3);
   const askAll = async () => await Promise.all(targets.map((target) => bench.ask("regrown", target)));
@@ -128,7 +131,8 @@ test("a hot model gets copies on at most half of the instances, loses them when 
   const others = targetsOf(12);
   for (const target of ["hot", ...others]) await bench.put(target, target);
   await bench.deploy("hammered", 3);
-  // One after the other: where all come at once those of one instance may be too many for it, and are loaded beside it.
+  // The models are loaded one after the other. Concurrent requests could exceed the limit of an instance, so that
+  // models would be loaded on others.
   for (const target of others) await bench.ask("hammered", target);
   const askOthers = () => Promise.all(others.map((target) => bench.ask("hammered", target)));
   const instances = new Set<string>();
@@ -139,7 +143,7 @@ test("a hot model gets copies on at most half of the instances, loses them when 
       instances.add(instance);
     }
   };
-  // Queued on one instance while it loads, and then beside each other.
+  // Requests queue on one instance while it loads the model. Later ones are distributed over both copies.
   await until("it has a further copy that serves", async () => {
     await Promise.all([hammer(40), askOthers()]);
     return instances.size > 1;
@@ -152,10 +156,10 @@ test("a hot model gets copies on at most half of the instances, loses them when 
     return hotCopies() === 1;
   });
   await askOthers();
-  // They were neither pushed out nor copied.
+  // The other models were neither evicted nor copied.
   for (const target of others) assert.equal(bench.loads().get(target), 1, target);
   assert.deepEqual([...bench.loads("unload").keys()], ["hot"]);
-  // Each instance tells how many it has, so their average is the models per instance.
+  // Each instance records its own number of models, so that the metric's average is the number per instance.
   assert.ok(bench.samples("LoadedModelCount").every((count) => count <= 13));
 });
 
@@ -210,7 +214,7 @@ test("an update and a scale-out that exceed the node's memory are rejected, and 
     code: "ResourceLimitExceeded",
     message: new RegExp(` ${bytes} MiB are missing`),
   });
-  // Both fleets are there until the new one is in service.
+  // Both fleets run until the new one is in service.
   await assert.rejects(bench.update("tight", "larger"), missing(328 + 2 * 428 - 1024));
   await assert.rejects(bench.resize("tight", 4), missing(4 * 328 - 1024));
   await bench.resize("tight", 3);
@@ -259,7 +263,10 @@ test("a request for a model on the only instance, which is lost, counts as the c
   );
 });
 
-/** A model of each of two instances that outlive their platform, of which one is stopped before the next platform starts. */
+/**
+ * Opens hosting with two instances of a previous run, each with a loaded model. The process of the slow one is stopped
+ * by SIGSTOP before the new run starts.
+ */
 async function openAdopting(restartWaitMsMax: number) {
   await using opening = new AsyncDisposableStack();
   const directory = await mkdtemp(join(tmpdir(), "gal-adopted-"));
@@ -280,7 +287,7 @@ async function openAdopting(restartWaitMsMax: number) {
   assert.ok(quick !== undefined && slow !== undefined);
   process.kill(slow.pid, "SIGSTOP");
   const bench = opening.use(await ModelsFixture.open({ restartWaitMsMax }, lasting));
-  // A stopped process does not end before the grace is over.
+  // A stopped process is continued before disposal. Otherwise, disposal would wait for the whole grace period.
   opening.defer(() => void process.kill(slow.pid, "SIGCONT"));
   const closing = opening.move();
   return { bench, quick, slow, [Symbol.asyncDispose]: () => closing.disposeAsync() };

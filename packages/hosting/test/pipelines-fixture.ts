@@ -20,8 +20,8 @@ import { DocumentMemory } from "../src/records/contracts/index.ts";
 import { imaged, openHosting, owner } from "./hosting-fixture.ts";
 
 /**
- * A container that speaks the contract and nothing else. Its answer is what came, a JSON list, and one entry more: its name, and what it
- * was sent. The custom attributes are JSON that tells one container of the name what it does instead.
+ * A container that implements only the contract. It responds with the JSON list of the request and one more entry: its
+ * name and what it received. The custom attributes are JSON that can give a named container another behaviour.
  */
 const program = `
 import { createServer } from "node:http";
@@ -73,7 +73,7 @@ server.listen(socketPath, () => console.log("listens"));
 
 const bucket = "models";
 
-/** One file. */
+/** Returns a tar archive with one file. */
 function tar(path: string, body: Buffer): Buffer {
   const header = new Header({ path, type: "File", size: body.length, mode: 0o644, mtime: new Date(0) });
   header.encode();
@@ -87,11 +87,14 @@ interface SeriesSample {
   readonly value: number;
 }
 
-/** Hosting over containers that are named by the variable NAME, and healthy unless PING says another status than 200. */
+/**
+ * Hosting over the containers of `program`. The variable NAME is the container's name, and PING the status of its
+ * health check (200 by default).
+ */
 export class PipelineFixture implements AsyncDisposable {
   readonly hosting: Hosting;
   readonly samples: SeriesSample[] = [];
-  /** By the names of their streams. */
+  /** Output of the containers, by log stream. */
   readonly logs = new Map<string, string>();
   readonly memory = new ByteBudget(64 * 2 ** 20);
   readonly #closing: AsyncDisposableStack;
@@ -143,14 +146,14 @@ export class PipelineFixture implements AsyncDisposable {
     return new PipelineFixture(store, hosting, opening.move(), { samples, logs });
   }
 
-  /** Puts an archive of a multi-model container; gives the place of its like. */
+  /** Stores an archive of a multi-model container. Returns the S3 prefix of the archives. */
   async put(key: string): Promise<string> {
     const body = gzipSync(tar("config.pbtxt", Buffer.from("name: 'a'")));
     await this.store.put(bucket, key, Readable.from([body]), { signal: new AbortController().signal });
     return `s3://${bucket}/`;
   }
 
-  /** An endpoint of containers that are called so; resolves when it is in a state that stays. */
+  /** Creates an endpoint with the given containers. Resolves when its state is stable. */
   async deploy(
     name: string,
     containers: readonly ContainerDefinition[],
@@ -171,7 +174,7 @@ export class PipelineFixture implements AsyncDisposable {
     await this.hosting.waitUntilStable(name, { waitMsMax: testTimeoutMs, signal: new AbortController().signal });
   }
 
-  /** The answer's text, and what else came with it. */
+  /** Invokes an endpoint. Returns the response's text and its other fields. */
   async ask(
     name: string,
     more: Partial<Omit<InvocationRequest, "body">> & {

@@ -1,4 +1,7 @@
-/** Containers behind each other on one instance, and beside each other: real processes that speak the contract and nothing else. */
+/**
+ * Serial and direct invocation of several containers on one instance, with real processes that implement only the
+ * contract.
+ */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { AwsError, ByteBudget } from "@galatea/base";
@@ -17,7 +20,7 @@ interface Told {
 }
 const told = (text: string) => JSON.parse(text) as Told[];
 
-/** The error that an invocation is refused with. */
+/** Returns the error with which an invocation fails. */
 async function refusal(asked: Promise<unknown>): Promise<AwsError> {
   return await asked.then(
     () => assert.fail("it was answered"),
@@ -89,8 +92,7 @@ test("the error names the failed container, and later containers get no request"
   assert.deepEqual(count("clean", "Invocation4XXErrors"), [0]);
   assert.deepEqual(count("featurize", "Invocation4XXErrors"), [1]);
   assert.deepEqual(count("score", "Invocations"), []);
-  // The variant's metrics count it as an error of the model, too, even while the previous container is still
-  // responding.
+  // The variant's metrics count the error, too, even if the previous container is still sending its response.
   const ofVariant = (metric: string) =>
     bench.samples.findLast((each) => each.container === undefined && each.metric === metric)?.value;
   assert.equal(ofVariant("Invocation4XXErrors"), 1);
@@ -125,7 +127,7 @@ test("each container has its latency metric, and their sum is the model latency"
   const sum = latencies.reduce((total, us) => total + us, 0);
   assert.ok(Math.abs(value("ModelLatency") - sum) < 1, `${value("ModelLatency")} ${sum}`);
   assert.ok(value("OverheadLatency") > 0);
-  // While one answers the next is asked already: that time is not the model's twice.
+  // The second container runs while the first one still sends its response. ModelLatency counts this time only once.
   bench.samples.length = 0;
   await bench.ask("serial", { does: { clean: { sends: 2_000_000, trickle: 30 }, featurize: { length: true } } });
   const [first, second] = three.map(({ ContainerHostname: name }) => value("ContainerLatency", name));
@@ -142,7 +144,7 @@ test("the response time limit covers all containers, and the error names the one
     error.message,
     /^Received server error \(0\) from featurize with message "Your invocation timed out while waiting for a response from container featurize\. /,
   );
-  // A slow stream is what its sender is waited for, not who would read it.
+  // If a stream is slow, the error names the container that sends it, not the one that reads it.
   const does = { clean: { sends: 2 ** 21, trickle: 200 }, featurize: { length: true }, score: {} };
   assert.match((await refusal(bench.ask("serial", { does }))).message, /from container clean\./);
 });
@@ -227,7 +229,8 @@ test("a container that dies during a request is named in the error, and is resta
     /^Received server error \(503\) from featurize with message "The container did not answer: /,
   );
   assert.equal(told((await bench.ask("serial")).text).length, 3);
-  // While its answer streams, whose reader has done nothing wrong.
+  // The first container terminates while it sends its response. The error does not name the second container, which
+  // reads it.
   const does = { clean: { sends: 4_000_000, dies: "amidst" }, featurize: { length: true } };
   const amidst = await refusal(bench.ask("serial", { does }));
   assert.match(
@@ -238,7 +241,7 @@ test("a container that dies during a request is named in the error, and is resta
 });
 
 test("an endpoint comes into service once every container is healthy; a failure names the container that is not", async () => {
-  // The first container starts within this time, too.
+  // The time limit must also suffice for the first container, which starts.
   await using bench = await PipelineFixture.open({}, { startMsMax: 10_000 });
   const [first, second] = three;
   assert.ok(first !== undefined && second !== undefined);
@@ -288,7 +291,7 @@ test("in Direct mode only the named container is invoked, whatever state the oth
     bench.ask("direct", { targetContainer: "score", does: { score: { status: 400, text: "no" } } }),
   );
   assert.match(failed.message, /from score with message "no"/);
-  // While one is being started again.
+  // The other containers respond while one is restarted.
   const dead = await refusal(
     bench.ask("direct", { targetContainer: "featurize", does: { featurize: { dies: "before" } } }),
   );

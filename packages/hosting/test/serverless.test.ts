@@ -1,4 +1,6 @@
-/** Serverless variants over real processes: started by the first request, ended when nobody asks, and bounded in between. */
+/**
+ * Serverless variants over real processes: the first request starts the instance, and it is stopped when it is idle.
+ */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { text } from "node:stream/consumers";
@@ -31,7 +33,7 @@ async function refused(asked: Promise<unknown>): Promise<AwsError> {
   return error;
 }
 
-/** A container that is in service is told to answer what it holds, until it has. */
+/** Signals the container repeatedly to send its pending responses, until `held` has settled. */
 async function released(bench: TrafficFixture, held: Promise<unknown>): Promise<void> {
   const telling = setInterval(() => bench.signal("SIGUSR2"), 20);
   await held.finally(() => clearInterval(telling));
@@ -207,7 +209,7 @@ test("requests of a serverless variant are captured, including the one that star
     DestinationS3Uri: "s3://captured/of",
     CaptureOptions: [{ CaptureMode: "Input" }, { CaptureMode: "Output" }],
   } as const;
-  // Each would take a GiB of the node's one and a half.
+  // Each instance would use 1 GiB of the node's 1.5 GiB.
   for (const name of ["seen", "beside", "third"]) await bench.deploy(name, [serverless(name, 2)], { dataCapture });
   for (const body of ["first", "second"]) assert.equal((await bench.ask("seen", body)).container, "seen");
   await until("it sleeps, and another has its room", async () => {

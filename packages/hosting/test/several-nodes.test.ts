@@ -1,4 +1,4 @@
-/** Hosting over several nodes: where instances and copies of components come, and how one that fits on no node is refused. */
+/** Hosting over several nodes: the placement of instances and copies, and the error for one that fits on no node. */
 import assert from "node:assert/strict";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -15,7 +15,7 @@ import { TrafficFixture, until, type Responder } from "./traffic-fixture.ts";
 
 const mebi = 2 ** 20;
 
-/** Two nodes of a size, and the nodes that instances were given, in the order of these. */
+/** Returns two nodes of the given memory, and records in `given` the node of each opened instance. */
 function twoNodes(memoryMebi: number) {
   const nodes = ["a", "b"].map((id): NodeDescription => ({ ...nodeWith(memoryMebi * mebi), id: parseNodeId(id) }));
   const given: string[] = [];
@@ -27,7 +27,7 @@ test("instances are spread over nodes; one that fits on no node is rejected with
   await using bench = await TrafficFixture.open(undefined, null, { nodes, onOpen });
   await bench.deploy("e", [{ name: "one", VariantName: "v", InitialInstanceCount: 2 }]);
   assert.deepEqual(given, ["a", "b"]);
-  // 384 MiB of 400: the nodes have it together, and neither has it alone.
+  // Three instances need 384 of 400 MiB. The nodes have enough memory in total, but no single one does.
   await assert.rejects(bench.hosting.endpoints.resize("e", [{ variantName: "v", instanceCount: 3 }], owner), {
     code: "ResourceLimitExceeded",
     message:
@@ -37,7 +37,7 @@ test("instances are spread over nodes; one that fits on no node is rejected with
   });
   assert.deepEqual(await bench.status("e"), ["InService", "e", null]);
   assert.equal((await bench.ask("e", "x")).container, "one");
-  // One that leaves is waited for.
+  // A placement waits for memory of a draining instance.
   await bench.hosting.endpoints.resize("e", [{ variantName: "v", instanceCount: 1 }], owner);
   await bench.settled("e");
   await bench.hosting.endpoints.resize("e", [{ variantName: "v", instanceCount: 2 }], owner);
@@ -102,7 +102,8 @@ test("one of two endpoints created at the same moment is rejected if a node has 
   assert.match(String(second.status === "rejected" && second.reason), /none can hold an instance of 128 MiB/);
   await bench.settled("first");
   assert.deepEqual([(await bench.status("first"))[0], given], ["InService", ["a", "b"]]);
-  // Its record is there, and its instance is not placed yet.
+  // After the deletion of `first`, one node has memory for one instance. The record of `third` reserves it before the
+  // instance is placed.
   await bench.hosting.endpoints.delete("first", owner);
   await until("it is deleted", () => !bench.hosting.hasEndpoint("first"));
   await create("third");

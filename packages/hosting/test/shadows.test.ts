@@ -1,4 +1,4 @@
-/** Shadow variants: real processes, and callers that must not hear of them. */
+/** Shadow variants, with real processes, and callers that must not notice them. */
 import assert from "node:assert/strict";
 import { text } from "node:stream/consumers";
 import { test } from "node:test";
@@ -85,7 +85,7 @@ test("a shadow with an endless response, at once or chunk by chunk, delays no ca
   for (let round = 0; round < 20; round += 1) assert.equal(await streamed(), "a");
   await ask(bench, "flooded", 40, "flood");
   await ask(bench, "flooded", 100);
-  // A stream goes on for as long as streams may; nothing of it is kept.
+  // A shadow response may stream until the time limit. It is read and discarded.
   const { callCount, bytes } = bench.hosting.mirrorStatistics;
   assert.ok(callCount >= 1 && bytes < 64 * 2 ** 20, `${callCount} copies hold ${bytes} bytes`);
   assert.equal(bench.sums.get("flooded a InvocationModelErrors"), 0);
@@ -100,7 +100,7 @@ test("a shadow that does not respond delays neither an update that removes it no
   await bench.deploy("left", [{ name: "a" }, { name: "s", isShadow: true }]);
   await bench.configure("again", [{ name: "a" }, { name: "s", isShadow: true }]);
   const underWay = () => bench.hosting.mirrorStatistics.callCount;
-  /** The production variant is told to answer, its shadow is not. */
+  /** Sends a request to which the production variant responds, but not the shadow variant. */
   const held = async () => {
     let isAnswered = false;
     const asked = ask(bench, "left", 1, "hold").then(() => (isAnswered = true));

@@ -1,4 +1,4 @@
-/** The lines that the platform logs of endpoints, inference components and transform jobs. */
+/** The log lines about states of endpoints, inference components and transform jobs. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { createLogger } from "@galatea/base";
@@ -10,7 +10,7 @@ import { TransformFixture } from "./transforms-fixture.ts";
 
 const stateLine = /^\w+ (?:endpoint|inference component|transform job) '/;
 
-/** Returns the lines about states, with N for the seconds. */
+/** Returns the log lines about states, with N in place of the seconds. */
 const states = (lines: readonly string[]) =>
   lines.filter((line) => stateLine.test(line)).map((line) => line.replace(/ \d+\.\d s/, " N s"));
 

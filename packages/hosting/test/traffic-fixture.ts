@@ -17,9 +17,9 @@ import { imaged, openHosting, owner, type HostingFixtureOptions } from "./hostin
 import { testTimeoutMs } from "@galatea/base/core/eventually-fixture.ts";
 
 /**
- * A container that answers a request with its name, its instance and its process. One with BREAKS ends at once, and one that is asked
- * to `hold` says so, and answers when its process is told to (SIGUSR2). One named `s` answers what begins with `flood` without an end. One with FALTERS ends at its first try of each instance, while
- * the bench says so.
+ * A container that responds with its name, its instance and its process id. With BREAKS, it exits immediately. With
+ * FALTERS, it exits at the first start of each instance while the flag file exists. A request with `hold` gets its
+ * response after SIGUSR2. The container `s` responds to `flood` with an endless stream.
  */
 const program = `
 import { existsSync, writeFileSync } from "node:fs";
@@ -45,31 +45,33 @@ const server = createServer(async (request, response) => {
 server.listen(socketPath);
 `;
 
-/** A variant of a test: the name of its containers, and what of a variant's settings matters. */
+/** A variant of a test's endpoint configuration. `name` is also the name of its containers. */
 export interface PlannedVariant extends Partial<ProductionVariant> {
   readonly name: string;
   readonly isBroken?: boolean;
   /**
-   * True if its containers end at their first try where the bench says so: one that is started fails, one that is
-   * brought back comes.
+   * True if the variant's containers exit at their first start while the fixture is faltering. A new instance then
+   * fails; a restarted one is started again and succeeds.
    */
   readonly mayFalter?: boolean;
   readonly isShadow?: boolean;
-  /** Guaranteed memory of its models (GALATEA_MODEL_MEMORY_BYTES). */
+  /** Guaranteed bytes of memory of the variant's models (GALATEA_MODEL_MEMORY_BYTES). */
   readonly modelBytes?: number;
 }
 
 /** Further members of a test's configuration. */
 export type ConfigOptions = Partial<Pick<EndpointConfigRecord, "dataCapture">>;
 
-/** Options of a bench. */
+/** Options of the fixture. */
 export interface TrafficFixtureOptions extends Pick<
   HostingFixtureOptions,
   "limits" | "instances" | "hosting" | "nodes" | "onOpen" | "mirroring" | "alarmState" | "isDetached" | "logger"
 > {
-  /** A directory that the test creates and removes. By default the bench creates one. */
+  /**
+   * Directory of the fixture, which the test creates and removes. By default, the fixture uses a temporary directory.
+   */
   readonly directory?: string;
-  /** True if containers that may falter do so from the beginning. */
+  /** True if the fixture is faltering from the beginning. */
   readonly isFaltering?: boolean;
 }
 
@@ -81,26 +83,26 @@ export interface Responder {
   readonly pid: number;
 }
 
-/** The responses of a steady client by container, and its errors by request. */
+/** The responses to continuous clients by variant and container, and the errors by request. */
 export interface ClientCounts {
   readonly answers: Map<string, number>;
   readonly failures: Map<string, string>;
 }
 
-/** One request of `arrivals`. */
+/** One request of `arrivals`, with its start and end times and its result. */
 export interface Arrival {
   readonly beganMs: number;
   readonly endedMs: number;
   readonly came: Responder | { readonly error: string };
 }
 
-/** Hosting over containers that say who they are, and clients that ask all the time. */
+/** Hosting over containers that respond with their identity, and clients that send requests continuously. */
 export class TrafficFixture implements AsyncDisposable {
   readonly hosting: Hosting;
   readonly store: BucketStore;
-  /** Sums of metrics with only the dimensions EndpointName and VariantName, by both and the metric. */
+  /** Sums of metric values. The key consists of the values of the dimensions and the name of the metric. */
   readonly sums: Map<string, number>;
-  /** By their names; others there are none. */
+  /** States of alarms by name. All other alarms do not exist. */
   readonly alarms: Map<string, "OK" | "ALARM">;
   readonly #closing: AsyncDisposableStack;
   #requestCount = 0;
@@ -121,7 +123,7 @@ export class TrafficFixture implements AsyncDisposable {
     this.alarms = parts.alarms;
   }
 
-  /** With a series, what is measured is recorded there, too. */
+  /** Opens the fixture. With `series`, metrics are also recorded there. */
   static async open(
     documents = new DocumentMemory(),
     series: InMemoryMetricStore | null = null,
@@ -168,7 +170,7 @@ export class TrafficFixture implements AsyncDisposable {
     return new TrafficFixture(hosting, opening.move(), parts);
   }
 
-  /** An endpoint configuration with models of its own. */
+  /** Creates an endpoint configuration, and a model for each of its variants. */
   async configure(name: string, variants: readonly PlannedVariant[], more: ConfigOptions = {}): Promise<void> {
     const shared = { owner, request: {}, tags: [] };
     for (const { name: NAME, isBroken = false, mayFalter = false, modelBytes } of variants) {
@@ -206,31 +208,31 @@ export class TrafficFixture implements AsyncDisposable {
     });
   }
 
-  /** Resolves when the update is begun. */
+  /** Starts an update. Resolves when it is recorded. */
   async update(name: string, configName: string, more: Partial<EndpointUpdate> = {}): Promise<void> {
     const retained = new Set<never>();
     const plain = { deploymentConfig: null, retainsDeployment: false, retained };
     await this.hosting.endpoints.update({ ...plain, ...more, name, configName, owner });
   }
 
-  /** The endpoint's status, its configuration, and why it is so. */
+  /** Returns the status of an endpoint, the name of its configuration, and its failure reason. */
   async status(name: string): Promise<readonly [at: string, configName: string, reason: string | null]> {
     const { state, generations } = await this.hosting.endpoints.find(name, owner);
     return [state.at, generations[0].configName, failureReason(state)];
   }
 
-  /** Returns the share of the requests of each generation. */
+  /** Returns the traffic share of each generation. */
   async shares(name: string): Promise<readonly number[]> {
     const { generations } = await this.hosting.endpoints.find(name, owner);
     return generations.map(({ trafficShare }) => trafficShare);
   }
 
-  /** The containers that run, by their names. */
+  /** Returns the names of the running containers. */
   running(): readonly string[] {
     return this.#processes().map(({ name }) => name);
   }
 
-  /** The process ids of the containers of a name. */
+  /** Returns the process ids of the running containers with a name. */
   pidsOf(name: string): readonly number[] {
     return this.#processes().flatMap((each) => (each.name === name ? [each.pid] : []));
   }
@@ -242,7 +244,7 @@ export class TrafficFixture implements AsyncDisposable {
     });
   }
 
-  /** True if containers of variants that may falter do so. */
+  /** True if containers of variants with `mayFalter` exit at their first start. */
   get isFaltering(): boolean {
     return existsSync(falterFlag(this.#program));
   }
@@ -257,22 +259,22 @@ export class TrafficFixture implements AsyncDisposable {
     return (await readdir(join(this.#directory, "i"))).filter((each) => each.startsWith("i-")).length;
   }
 
-  /** Returns the number of requests that containers have held, over all containers so far. */
+  /** Returns the number of requests with `hold` that containers have received so far. */
   heldCount(): number {
     return [...this.#logs.values()].join("").split("holds ").length - 1;
   }
 
-  /** Returns the number of containers that have held requests. */
+  /** Returns the number of containers that have received a request with `hold`. */
   holderCount(): number {
     return [...this.#logs.values()].filter((text) => text.includes("holds ")).length;
   }
 
-  /** To every container that runs, or to those of a name. */
+  /** Sends a signal to all running containers, or to those with a name. */
   signal(signal: NodeJS.Signals, name: string | null = null): void {
     for (const each of this.#processes()) if (name === null || each.name === name) process.kill(each.pid, signal);
   }
 
-  /** Resolves when the endpoint is in a state that stays. */
+  /** Creates an endpoint. Resolves when its state is stable. */
   async deploy(name: string, variants: readonly PlannedVariant[], more: ConfigOptions = {}): Promise<void> {
     await this.configure(name, variants, more);
     await this.hosting.endpoints.create({ name, configName: name, owner, tags: [], deploymentConfig: null });
@@ -307,7 +309,10 @@ export class TrafficFixture implements AsyncDisposable {
     return { variant: reply.variantName, container, instance, pid: Number(pid) };
   }
 
-  /** Clients that ask for one thing after the other until `end`, which gives what they heard: by variant and container, without the process. */
+  /**
+   * Starts clients that each send one request after the other, until `end` is called. It resolves with the counts by
+   * variant and container.
+   */
   clients(
     name: string,
     clientCount = 4,
@@ -338,8 +343,8 @@ export class TrafficFixture implements AsyncDisposable {
   }
 
   /**
-   * Requests that come whenever they come, `ratePerSecond` of them, whether those before them are answered or not. `end` gives each of them
-   * with when it was begun, when it was over, and what it came to.
+   * Sends `ratePerSecond` requests per second, without waiting for earlier responses. `end` stops sending and resolves
+   * with all requests.
    */
   arrivals(name: string, ratePerSecond: number): { readonly end: () => Promise<readonly Arrival[]> } {
     const arrivals: Promise<Arrival>[] = [];
@@ -390,13 +395,13 @@ function commandsBelow(pid: number): readonly { readonly pid: number; readonly c
     try {
       return [{ pid: Number(child), command: readFileSync(`/proc/${child}/cmdline`, "utf8").split("\0") }];
     } catch {
-      // It has just ended.
+      // The process has terminated after its id was read.
       return [];
     }
   });
 }
 
-/** Looks until it is so. */
+/** Polls until `look` returns true. Rejects after the time limit of tests. */
 export async function until(what: string, look: () => boolean | Promise<boolean>): Promise<void> {
   for (const untilMs = performance.now() + testTimeoutMs; !(await look());) {
     if (performance.now() > untilMs) throw new Error(`waited in vain until ${what}`);

@@ -1,4 +1,7 @@
-/** Requests between the variants and instances of an endpoint: real processes, and clients that ask all the time. */
+/**
+ * Distribution of requests over variants and instances, with real processes and clients that send requests
+ * continuously.
+ */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { owner } from "./hosting-fixture.ts";
@@ -80,7 +83,7 @@ test("a killed instance fails only the requests that it had read: others go to a
     });
   }
   await clients.end();
-  // A container that had a request whole ended with it; one that was not there, or not yet, is never heard of.
+  // Only requests that a killed container had received fail. Requests that were not sent to it are retried.
   for (const error of failures.values())
     assert.match(error, /error \(503\) from primary with message ".*other side closed"/);
   assert.ok(failures.size <= 3 * 8, `${failures.size} failed`);

@@ -1,4 +1,7 @@
-/** A platform that is killed after any of the writes of a transform job: the next one goes on with it, and has every output that was told. */
+/**
+ * The platform is killed after any write of a transform job. The next run continues the job, and every recorded output
+ * exists.
+ */
 import { ByteBudget } from "@galatea/base";
 import { eventually } from "@galatea/base/core/eventually-fixture.ts";
 import type { TransformEvent, TransformRequest } from "../src/index.ts";
@@ -11,7 +14,7 @@ import { input, TransformFixture } from "./transforms-fixture.ts";
 
 const name = "job";
 
-/** The bucket as it is at a write. */
+/** The content of the bucket at the time of a write. */
 type Outside = Promise<ReadonlyMap<string, string>>;
 
 interface Found {
@@ -33,7 +36,7 @@ async function found(bench: TransformFixture, { held }: DocumentMemory): Promise
   };
 }
 
-/** One that is held by its container stays as it is. */
+/** Resolves when the job has ended, or when its container has received a request to which it does not respond. */
 async function settled(bench: TransformFixture): Promise<void> {
   await eventually(async () => {
     const job = await bench.hosting.transforms.find(name).catch(() => null);

@@ -1,4 +1,4 @@
-/** Which objects a transform job reads, what their outputs are called, and what all of them hold in memory. */
+/** The objects that a transform job reads, the names of their outputs, and the memory that they use. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ByteBudget } from "@galatea/base";
@@ -61,7 +61,7 @@ test("folder marker objects made by consoles are not model files", async () => {
   );
 });
 
-/** Knows the most that it was asked for. */
+/** A budget that records the maximum number of bytes in use. */
 class WatchedBudget extends ByteBudget {
   peakBytes = 0;
 
@@ -94,7 +94,8 @@ test("jobs that together need more memory than allowed wait for each other, and 
   for (const name of names) {
     for (const key of keys) assert.equal((await bench.get(`${name}/${key}.out`))?.length, line.length * 60);
   }
-  // Half of the budget, and what one object may hold beyond: a begun record, seven payloads and their answers, of a mebibyte each.
+  // Maximum: half of the budget, plus one object's 15 MiB. These are a partial record, seven payloads and their seven
+  // responses, of 1 MiB each.
   assert.ok(budget.peakBytes > 7 * mebi, String(budget.peakBytes));
   assert.ok(budget.peakBytes <= (8 + 15) * mebi, String(budget.peakBytes));
   assert.equal(budget.usedBytes, 0);

@@ -10,7 +10,7 @@ import { DocumentMemory } from "../src/records/contracts/index.ts";
 import { imaged, openHosting, owner, type HostingFixture } from "./hosting-fixture.ts";
 
 /**
- * A container that answers each line of a request with what the variable DOES makes of it. It tells what it is asked in its log, one line for
+ * A container that responds to each request with its lines transformed as the variable DOES says. It logs one line for
  * each request.
  */
 const program = `
@@ -61,10 +61,10 @@ const server = createServer(async (request, response) => {
 server.listen(socketPath);
 `;
 
-/** Hosting over such containers, and a store with the bucket `bkt`. */
+/** Hosting over the containers of `program`, and a store with the bucket `bkt`. */
 export class TransformFixture implements AsyncDisposable {
   readonly logs = new Map<string, string>();
-  /** The lines of the platform's log, each after its level. */
+  /** Lines of the platform's log, each with its level first. */
   readonly platformLines: string[] = [];
   readonly samples: { readonly metric: string; readonly value: number }[] = [];
   readonly store: BucketStore;
@@ -86,7 +86,7 @@ export class TransformFixture implements AsyncDisposable {
     this.#closing = of.closing;
   }
 
-  /** With what a previous run has left in the documents, and in the bucket by key. */
+  /** Opens the fixture, with the documents and the objects of a previous run. */
   static async open(
     memory = new ByteBudget(2 ** 30),
     documents = new DocumentMemory(),
@@ -108,7 +108,7 @@ export class TransformFixture implements AsyncDisposable {
     return this.#running.hosting;
   }
 
-  /** Opens the platform again with its records and objects, as after a stop. */
+  /** Closes the platform, and opens it again with its records and objects. */
   async startAgain(): Promise<void> {
     await this.#running[Symbol.asyncDispose]();
     await this.#start();
@@ -125,7 +125,7 @@ export class TransformFixture implements AsyncDisposable {
     return found === undefined ? 0 : (JSON.parse(found.body) as { readonly doneCount: number }).doneCount;
   }
 
-  /** Null for one that is not there. */
+  /** Returns the text of an object; null if it does not exist. */
   async get(key: string): Promise<string | null> {
     const found = await this.store.get("bkt", key).catch(() => null);
     if (found === null) return null;
@@ -134,7 +134,7 @@ export class TransformFixture implements AsyncDisposable {
     return Buffer.concat(pieces).toString();
   }
 
-  /** All that the bucket holds now, by key. */
+  /** Returns the current content of the bucket, by key. */
   async objects(): Promise<ReadonlyMap<string, string>> {
     const held = (await this.keys("")).map(async (key) => [key, (await this.get(key)) ?? ""] as const);
     return new Map(await Promise.all(held));
@@ -189,7 +189,7 @@ export class TransformFixture implements AsyncDisposable {
     return await this.ended(name);
   }
 
-  /** Returns the requests that the containers of a job got. */
+  /** Returns the requests that the containers of a job received. */
   asked(name: string): { text: string; bytes: number; underWay: number; type?: string; accept?: string }[] {
     const lines = [...this.logs].filter(([stream]) => stream.startsWith(`${name}/i-`)).map(([, text]) => text);
     const told = [...lines.join("").matchAll(/^asked (.*)$/gm)];

@@ -1,4 +1,7 @@
-/** Endpoints that are updated, resized and stopped while clients ask all the time: real processes, and no request that fails. */
+/**
+ * Updates, resizes and stops of endpoints with real processes, while clients send requests continuously. No request
+ * fails.
+ */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { nodeWith } from "../src/nodes/node-fixture.ts";
@@ -26,7 +29,10 @@ const rollingBothWays = (size = percent(25), waitSeconds = 0): DeploymentConfig 
   RollingUpdatePolicy: { MaximumBatchSize: size, WaitIntervalInSeconds: waitSeconds, RollbackMaximumBatchSize: size },
 });
 
-/** On a node that has room for so many instances of this endpoint with four; `most` is how many were seen at once since it was there. */
+/**
+ * Opens an endpoint with four instances on a node with memory for `instancesMax`. `most` returns the maximum number of
+ * concurrent instances so far.
+ */
 async function openTight(instancesMax: number, documents = new DocumentMemory()) {
   const nodes = [nodeWith(instancesMax * 128 * 2 ** 20)];
   const bench = await TrafficFixture.open(documents, null, { nodes });
@@ -44,7 +50,7 @@ async function openTight(instancesMax: number, documents = new DocumentMemory())
   };
 }
 
-/** Looks at endpoints' records as they are written from now on. */
+/** Calls `look` with each endpoint record that is written from now on. */
 function whenWritten({ held }: DocumentMemory, look: (record: EndpointRecord) => void): void {
   const set = held.set.bind(held);
   held.set = (id, document) => {
@@ -54,7 +60,7 @@ function whenWritten({ held }: DocumentMemory, look: (record: EndpointRecord) =>
   };
 }
 
-/** The new generation's parts of the requests between none and all, as they are recorded from now on. */
+/** Returns a set of the traffic shares of the new generation between 0 and 1. Shares are added as they are recorded. */
 function sharesWritten(documents: DocumentMemory): ReadonlySet<number> {
   const shares = new Set<number>();
   whenWritten(documents, ({ generations }) => {
@@ -147,7 +153,7 @@ test("a rolling update that an alarm rolls back keeps its batch size during the 
   const { bench } = tight;
   bench.alarms.set("errors", "OK");
   const clients = bench.clients("tight");
-  // At the last step, when one old instance is left.
+  // The alarm changes at the last step, at which one old instance remains.
   whenWritten(documents, ({ state, generations }) => {
     if (state.at === "Updating" && generations[1]?.trafficShare === 1) bench.alarms.set("errors", "ALARM");
   });

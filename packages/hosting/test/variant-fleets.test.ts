@@ -1,4 +1,4 @@
-/** The three kinds of fleets keep one contract, over real processes. */
+/** Tests that all three kinds of fleets must pass, with real processes. */
 import assert from "node:assert/strict";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -42,7 +42,7 @@ interface Kind {
   readonly name: string;
   readonly variant: Partial<ProductionVariant>;
   readonly open: (plan: ConstructorParameters<typeof Fleet>[0], parts: FleetDependencies) => VariantFleet;
-  /** True if its instances are processes, which take memory. */
+  /** True if the fleet's instances are processes, which use memory. */
   readonly runs: boolean;
 }
 
