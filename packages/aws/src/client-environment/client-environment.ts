@@ -7,9 +7,9 @@ export interface ClientEnvironmentOptions {
   readonly region: string;
   readonly accessKeyId: string;
   readonly secretAccessKey: string;
-  /** Directory of the files that the variables name. */
+  /** Directory for the files whose paths the variables contain. */
   readonly directory: string;
-  /** Settings for hosts that clients derive themselves; null: none. */
+  /** Certificates for HTTPS calls through the platform's proxy; null: clients do not use the proxy. */
   readonly proxy: ClientProxy | null;
   /** The present environment of the shell. */
   readonly shell: Readonly<Record<string, string | undefined>>;
@@ -29,17 +29,17 @@ export interface ClientEnvironment {
   readonly files: readonly { readonly path: string; readonly text: string }[];
 }
 
-/** Variables that select another identity than the given key: they are unset. */
+/** Variables that would select an identity other than the given key. They are unset. */
 const otherIdentities = ["AWS_SESSION_TOKEN", "AWS_PROFILE"];
 
 /**
- * Returns the variables and files with which boto3, the AWS CLI and the SageMaker SDK use this platform with unchanged
- * code.
+ * Returns the variables and files with which unchanged code of boto3, the AWS CLI and the SageMaker SDK uses this
+ * platform.
  *
- * The SageMaker SDK derives the address of STS itself, always with https and independent of AWS_ENDPOINT_URL and
- * AWS_DATA_PATH. With `proxy` its call goes through HTTPS_PROXY, which is this platform: it serves the STS hosts
- * itself, with a certificate that AWS_CA_BUNDLE trusts, and passes connections to other hosts on, through the shell's
- * previous proxy. Every program of the shell then uses the proxy, so it is optional.
+ * The SageMaker SDK derives the address of STS itself: always https, whatever AWS_ENDPOINT_URL and AWS_DATA_PATH say.
+ * With `proxy`, HTTPS_PROXY sends that call to this platform, which serves the STS hosts itself. AWS_CA_BUNDLE trusts
+ * the certificate. The platform tunnels connections to other hosts through the shell's previous proxy. The proxy is
+ * optional because every program of the shell then uses it.
  */
 export function clientEnvironment(options: ClientEnvironmentOptions): ClientEnvironment {
   const { url, region, directory, proxy, shell } = options;
@@ -50,9 +50,10 @@ export function clientEnvironment(options: ClientEnvironmentOptions): ClientEnvi
     AWS_REGION: region,
     AWS_ACCESS_KEY_ID: options.accessKeyId,
     AWS_SECRET_ACCESS_KEY: options.secretAccessKey,
-    // Avoids the timeout of a request to an instance metadata address that does not exist.
+    // Prevents a request to the instance metadata address, which does not exist here and would time out.
     AWS_EC2_METADATA_DISABLED: "true",
-    // Without this variable, clients prefix the platform's host name for operations with hosts of their own (logs.StartLiveTail).
+    // Without this variable, clients call `logs.StartLiveTail` and similar operations on a subdomain of the platform's
+    // host, which does not exist.
     AWS_DISABLE_HOST_PREFIX_INJECTION: "true",
     SAGEMAKER_SUPPRESS_V2_WARNING: "1",
     SAGEMAKER_USER_CONFIG_OVERRIDE: configuration,

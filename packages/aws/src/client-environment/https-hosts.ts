@@ -9,11 +9,11 @@ import { parseProxyAuthorization } from "./proxy-access.ts";
 
 export interface ConnectProxyOptions {
   readonly certificate: Certificate;
-  /** Host names that this server serves itself; the certificate is for them. */
+  /** Host names that this server serves itself. The certificate is valid for them. */
   readonly hosts: readonly string[];
   /** Maximum number of tunnelled connections. */
   readonly tunnelsMax: number;
-  /** Returns the secret that signs the URLs of `proxyUrl`. When it changes, earlier URLs are rejected. */
+  /** Returns the secret that `proxyUrl` puts into its URLs. When the secret changes, earlier URLs are rejected. */
   readonly secret: () => string;
 }
 
@@ -22,14 +22,14 @@ interface Target {
   readonly port: number;
 }
 
-/** Maximum time for another proxy to connect. */
+/** Maximum time to connect through another proxy, in milliseconds. */
 const upstreamMsMax = 60_000;
 
 /**
- * Makes an HTTP server a CONNECT proxy for clients of this machine: a connection to one of `hosts` is decrypted and served like any other
- * request to this server. A connection to another host is tunnelled along the shell's previous route if the client has a proxy URL from
- * `galatea env --proxy`, because all programs of its shell use the proxy; otherwise it is rejected. Callers from other machines are
- * rejected. Disposal ends the tunnels, which closing the server does not.
+ * Makes an HTTP server a CONNECT proxy for clients of this machine. A connection to one of `hosts` is decrypted and
+ * served like any other request to this server. A connection to another host needs a proxy URL from `galatea env
+ * --proxy`, and is tunnelled through the shell's previous proxy, if any. Without such a URL it is rejected, as are all
+ * callers from other machines. Disposal ends the tunnels, which `server.close` leaves open.
  */
 export function attachConnectProxy(server: Server, options: ConnectProxyOptions): Disposable {
   const { certificatePem: cert, keyPem: key } = options.certificate;

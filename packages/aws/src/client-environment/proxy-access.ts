@@ -1,8 +1,8 @@
 import { createHmac, timingSafeEqual } from "node:crypto";
 
-/** The tunnels that a client may open through the platform's CONNECT proxy, and the proxy behind it. */
+/** The proxy through which the platform's CONNECT proxy opens a client's tunnels. */
 export interface ProxyAccess {
-  /** The shell's previous proxy, null: none. */
+  /** The shell's previous proxy; null: the platform connects directly. */
   readonly upstream: URL | null;
 }
 
@@ -32,8 +32,8 @@ export function parseProxyAuthorization(header: string | undefined, secret: stri
 }
 
 /**
- * Returns the proxy that the shell used before `galatea env --proxy`. If its variable already names this platform, that is the proxy inside
- * the platform's URL. Null for none.
+ * Returns the proxy that the shell used before `galatea env --proxy`; null for none. If the variable already names this
+ * platform, returns the previous proxy that the platform's URL contains.
  */
 export function previousProxy(variable: string | undefined, platformUrl: string): string | null {
   if (variable === undefined || variable === "") return null;

@@ -3,12 +3,14 @@ type Shell = Readonly<Record<string, string | undefined>>;
 /** A variable that a shell sets or, with null, unsets. */
 export type ShellChange = readonly [name: string, value: string | null];
 
-/** Name of the variable that keeps the shell's previous values, as JSON: name to value, null where a variable was unset. */
+/**
+ * Name of the variable with the shell's previous values as a JSON object. A value is null if the variable was unset.
+ */
 export const previousValuesVariable = "GALATEA_ENV_BEFORE";
 
 /**
- * Returns the changes that set these variables in a shell. Keeps the previous values for `shellRestored`, and restores
- * variables that an earlier call has set and this one does not.
+ * Returns the changes that set these variables in a shell. Stores the previous values for `changesToRestoreShell`.
+ * Restores each variable that an earlier call has set and this call does not set.
  */
 export function shellChanges(variables: Readonly<Record<string, string | null>>, shell: Shell): readonly ShellChange[] {
   const before = valuesBefore(shell);

@@ -1,4 +1,7 @@
-/** Returns the STS hosts that SDKs know: the names of the certificate, which the platform serves behind CONNECT. */
+/**
+ * Returns the STS hosts that SDKs know. The platform's certificate is valid for them, and its CONNECT proxy serves
+ * them.
+ */
 export function stsHostNames(): readonly string[] {
   const regional = awsRegions.map((region) => `sts.${region}.amazonaws.com`);
   const china = ["cn-north-1", "cn-northwest-1"].map((region) => `sts.${region}.amazonaws.com.cn`);

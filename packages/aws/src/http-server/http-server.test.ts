@@ -7,10 +7,10 @@ import { createPlatformServer, queueRequests, listenOn, platformServerLimits } f
 
 interface Held extends AsyncDisposable {
   readonly port: number;
-  /** Paths of the requests that the gateway was given, in order. */
+  /** Paths of the requests that the gateway received, in order. */
   readonly handled: string[];
   readonly open: () => void;
-  /** Resolves when so many requests have reached the server. */
+  /** Resolves when `count` requests have reached the server. */
   arrived(count: number): Promise<void>;
   readonly close: (graceMs: number) => Promise<void>;
   readonly handOver: () => Promise<void>;
@@ -98,7 +98,7 @@ test("the request of a client that has disconnected meanwhile is not executed", 
   const closed = new Promise((resolve) => socket.once("close", resolve));
   socket.resetAndDestroy();
   await closed;
-  // The server learns of it in its own turn; a request behind it is answered after that.
+  // The server processes the disconnection in its own event loop tick; this later request is answered after that.
   const answer = send(server.port, "/stayed", "");
   await server.arrived(2);
   server.open();

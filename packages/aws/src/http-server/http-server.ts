@@ -8,16 +8,19 @@ const backlog = 1024;
 
 /** The limits of the platform's port. */
 export interface PlatformServerLimits {
-  /** Longer than boto3's pools keep an idle connection, so that the client closes it. */
+  /** Longer than boto3's pools keep an idle connection, so that the client closes the connection and not the server. */
   readonly keepAliveTimeoutMs: number;
   readonly headersTimeoutMs: number;
-  /** Time without any byte after which a connection is closed. Longer than the longest pause before a response: an invocation has 60 s. */
+  /**
+   * Time without any byte after which a connection is closed. Longer than the longest pause before a response: an
+   * invocation may take 60 s.
+   */
   readonly stallTimeoutMs: number;
   readonly headerBytesMax: number;
   readonly connectionsMax: number;
-  /** Time for requests in flight to end when the platform stops; then they are cut off. */
+  /** Time for requests in flight to complete when the platform stops; then their connections are closed. */
   readonly stopGraceMs: number;
-  /** Time for requests in flight to end when the platform restarts; new ones wait meanwhile. */
+  /** Time for requests in flight to complete when the platform restarts. New requests wait for the new process. */
   readonly restartGraceMs: number;
   /** Time for which a restarting platform serves idle connections, whose next request may be in transit. */
   readonly restartIdleMs: number;
@@ -40,16 +43,16 @@ export const platformServerLimits: PlatformServerLimits = {
 export interface PlatformServer {
   readonly server: Server;
   /**
-   * Accepts no more connections, ends idle ones at once, the others after their responses, and the rest after
-   * `graceMs`: streamed responses end with an error within `cutMs`, so that no client takes them for complete, and
-   * others with their connections. Resolves when no connection is left.
+   * Accepts no more connections and closes idle ones at once. Other connections end after their responses, at the
+   * latest after `graceMs`. Streamed responses then send an error within `streamErrorMs`, so that no client takes them
+   * for complete. Resolves when no connection is left.
    */
   readonly close: (graceMs: number) => Promise<void>;
   /**
    * Closes for a restart: each connection ends after its next response, so that no client loses a request in transit.
    */
   readonly handOver: () => Promise<void>;
-  /** Aborts when streamed responses must end, because the grace of a shutdown is over. */
+  /** Aborts when the grace period of a shutdown is over and streamed responses must end. */
   readonly streamAbort: AbortSignal;
 }
 
@@ -60,7 +63,7 @@ export function createPlatformServer(limits: PlatformServerLimits): PlatformServ
     noDelay: true,
   });
   server.headersTimeout = limits.headersTimeoutMs;
-  // Uploads of many gigabytes take long; the time without progress is limited instead.
+  // An upload of many gigabytes may take hours, so only the time without progress is limited.
   server.requestTimeout = 0;
   server.timeout = limits.stallTimeoutMs;
   server.maxConnections = limits.connectionsMax;
@@ -98,7 +101,7 @@ export function createPlatformServer(limits: PlatformServerLimits): PlatformServ
   const handOver = async () => {
     isHandedOver = true;
     for (const response of open) if (!response.headersSent) response.setHeader("connection", "close");
-    // HTTP's own close would end connections between two requests at once.
+    // `http.Server.close` would also close idle connections, whose next request may be in transit.
     NetServer.prototype.close.call(server);
     const timer = setTimeout(endUnused, limits.restartIdleMs);
     await cutAfter(limits.restartGraceMs);
@@ -109,7 +112,7 @@ export function createPlatformServer(limits: PlatformServerLimits): PlatformServ
 
 const streamAbortText = "The platform is shutting down: the stream was aborted before its end.";
 
-/** Returns connections without a request so far, which Node does not count as idle. */
+/** Tracks connections that have not sent a request yet. Node's `closeIdleConnections` does not close them. */
 function unusedConnections(server: Server): ReadonlySet<Socket> {
   const unused = new Set<Socket>();
   const used = ({ socket }: IncomingMessage) => unused.delete(socket);
@@ -129,7 +132,7 @@ export function queueRequests(server: Server): (gateway: Gateway) => void {
   const { promise: opened, resolve: open } = Promise.withResolvers<Gateway>();
   const hold = (request: IncomingMessage, response: ServerResponse) => {
     void opened.then((gateway) => {
-      // The request of a disconnected client must not be executed, because nobody would learn its outcome.
+      // The request of a disconnected client is not executed, because the client would not learn its outcome.
       if (!response.destroyed) gateway.handle(request, response);
     });
   };
@@ -165,8 +168,8 @@ export function listenOn(server: Server, { host, port, listeningFd = null }: Lis
 }
 
 /**
- * Returns a descriptor of the listening socket for the program that replaces this one: clients that connect meanwhile
- * wait in the socket's queue, and none is refused.
+ * Returns a descriptor of the listening socket for the program that replaces this one. Clients that connect during the
+ * restart wait in the socket's queue; no connection is refused.
  */
 export function duplicateListeningSocket(server: Server): number {
   const { _handle: handle } = server as Server & { readonly _handle: { readonly fd: number } | null };

@@ -78,7 +78,7 @@ class CountDistinct implements Aggregation {
   }
 }
 
-/** Welford's algorithm: the deviation of large, similar values stays exact. */
+/** Sum, mean and standard deviation. Welford's algorithm keeps the deviation of large, similar values accurate. */
 class Moments implements Aggregation {
   readonly #of: "sum" | "avg" | "stddev";
   #count = 0;
@@ -107,7 +107,7 @@ class Moments implements Aggregation {
   }
 }
 
-/** The smallest or the largest number; for other values, the first or the last in order. */
+/** The smallest or largest number; for other values, the first or last one in order. */
 class Extreme implements Aggregation {
   readonly #direction: number;
   readonly #acceptsText: boolean;

@@ -6,7 +6,7 @@ import { LinearTimeRegex } from "./search-expression.ts";
 
 export type CompiledExpression = (record: QueryRecord) => QueryValue;
 
-/** Compiles an expression to a function, so that it is not interpreted for every event. */
+/** Compiles an expression to a function, which is faster than interpreting the expression for every event. */
 export function compileExpression(expression: QueryExpression, nowMs: number): CompiledExpression {
   const inner = (of: QueryExpression) => compileExpression(of, nowMs);
   switch (expression.is) {
@@ -96,7 +96,9 @@ export function compareQueryValues(left: QueryValue, sign: QueryComparison, righ
   }
 }
 
-/** Compares two values for a sort: numbers by value, before texts; missing values last. Negative if `left` comes first. */
+/**
+ * Compares two values for a sort. Numbers precede texts, and missing values come last. Negative if `left` comes first.
+ */
 export function sortOrderOf(left: QueryValue, right: QueryValue): number {
   if (left === null || right === null) return Number(left === null) - Number(right === null);
   const [a, b] = [toQueryNumber(left), toQueryNumber(right)];

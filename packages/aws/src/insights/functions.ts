@@ -13,7 +13,7 @@ export interface FunctionContext {
   readonly nowMs: number;
 }
 
-/** Maximum length of texts that a query creates: that of a message. */
+/** Maximum length of a text that a query creates; equals the maximum length of a message. */
 const lengthMax = 256 * 1024;
 
 export function toQueryNumber(value: QueryValue): number | null {
@@ -167,7 +167,7 @@ function timeOf(value: QueryValue): number | null {
   return Number.isNaN(ms) ? null : ms;
 }
 
-/** By lower-case name. */
+/** Minimum and maximum number of arguments by lower-case function name. */
 export const functionArities: ReadonlyMap<string, Arity> = new Map(Object.entries(functions));
 
 export function callFunction(name: string, values: readonly QueryValue[], facts: FunctionContext): QueryValue {

@@ -1,6 +1,6 @@
 /**
- * CloudWatch Logs Insights' language: `parseQuery` parses a query or reports the position of an error, `runQuery` runs
- * it over events in a thread of its own. Regular expressions take time proportional to the text
+ * CloudWatch Logs Insights' query language. `parseQuery` parses a query or reports the position of an error; `runQuery`
+ * runs it over events in a thread of its own. Regular expressions take time proportional to the text
  * (`search-expression.ts`); groups, rows and memory are limited.
  */
 export { QueryLimitExceeded } from "./aggregation.ts";

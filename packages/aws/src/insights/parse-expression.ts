@@ -13,7 +13,7 @@ import { RegexError, LinearTimeRegex } from "./search-expression.ts";
 const depthMax = 50;
 const comparisons: ReadonlySet<string> = new Set(["=", "!=", "<", "<=", ">", ">="]);
 
-/** Reads the tokens of a query one after the other. */
+/** A reader that consumes the tokens of a query in order, and parses expressions. */
 export class QueryTokenReader {
   readonly #text: string;
   readonly #words: readonly QueryToken[];

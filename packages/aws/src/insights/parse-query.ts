@@ -28,7 +28,7 @@ const unsupportedCommands: ReadonlySet<string> = new Set([
   "unnest",
 ]);
 
-/** Parses a query of CloudWatch Logs Insights' own language. Throws QueryError. */
+/** Parses a query in the CloudWatch Logs Insights query language. Throws QueryError. */
 export function parseQuery(text: string): readonly QueryCommand[] {
   const reader = new QueryTokenReader(text, tokenizeQuery(text));
   const commands: QueryCommand[] = [];

@@ -5,8 +5,8 @@ import { LinearTimeRegex } from "./search-expression.ts";
 type Parse = Extract<QueryCommand, { readonly do: "parse" }>;
 
 /**
- * Returns a parser of the fields of a `parse` command, in the order of its names; it returns null for a text without a
- * match.
+ * Returns the parser of a `parse` command. The parser returns the values in the order of `names`, or null for a text
+ * without a match.
  */
 export function createFieldParser({ pattern, names }: Parse): (value: QueryValue) => readonly (string | null)[] | null {
   if (pattern.kind === "glob") return globParser(pattern.text);
@@ -19,7 +19,7 @@ export function createFieldParser({ pattern, names }: Parse): (value: QueryValue
   };
 }
 
-/** Each `*` matches the shortest text up to the next literal, the last one up to the end. */
+/** Each `*` matches the shortest text before the next literal; the last `*` matches the remaining text. */
 function globParser(glob: string): (value: QueryValue) => readonly (string | null)[] | null {
   const [first = "", ...rest] = glob.split("*");
   return (value) => {

@@ -1,12 +1,15 @@
 /** Number of values that are kept exactly. */
 const exactMax = 1000;
-/** Ratio of two neighbouring bucket bounds: percentiles of more than `exactMax` values are exact to 1 %. */
+/** Ratio of two neighbouring bucket bounds. Percentiles of more than `exactMax` values have an error of at most 1 %. */
 const growth = 1.02;
 const logGrowth = Math.log(growth);
-/** Added to bucket numbers, so that also the buckets of values near zero have positive numbers. */
+/** Offset that makes bucket numbers positive, even for values near zero. */
 const shift = 40_000;
 
-/** Computes percentiles of any number of values in bounded memory: exact up to a thousand values, then from logarithmic buckets. */
+/**
+ * Computes percentiles of any number of values in bounded memory: exactly up to `exactMax` values, then from
+ * logarithmic buckets.
+ */
 export class PercentileEstimator {
   #values: number[] | null = [];
   readonly #buckets = new Map<number, number>();
@@ -21,7 +24,7 @@ export class PercentileEstimator {
     this.#values = null;
   }
 
-  /** Returns the smallest value that is at least as large as `percent` of all; null without values. */
+  /** Returns the smallest value that is at least as large as `percent` of all values; null without values. */
   percentile(percent: number): number | null {
     if (this.#count === 0) return null;
     const rank = Math.max(1, Math.ceil((percent / 100) * this.#count));

@@ -6,14 +6,15 @@ export interface QueryEvent {
   readonly ingestedMs: number;
   readonly message: string;
   readonly stream: string;
-  /** `<account>:<group>` */
+  /** The log group, as `<account>:<group>`. */
   readonly log: string;
-  /** Its position in the logs, by which a client can request it again. */
+  /** Position of the event in the logs (`@ptr`), by which a client can request the event again. */
   readonly pointer: string;
 }
 
 /**
- * A record that one command of a query passes to the next: an event with added fields, or a row of `stats`, which has only its own fields.
+ * A record that one command of a query passes to the next: an event with added fields, or a row of `stats`, which has
+ * only the fields that `stats` computes.
  */
 export class QueryRecord {
   readonly event: QueryEvent | null;
@@ -41,7 +42,7 @@ export class QueryRecord {
     this.#values.set(name, value);
   }
 
-  /** Times are milliseconds since 1970. */
+  /** Returns a field's value; null if it is missing. Times are milliseconds since 1970. */
   get(name: string): QueryValue {
     const value = this.#values.get(name);
     if (value !== undefined || this.event === null) return value ?? null;
@@ -70,7 +71,7 @@ export class QueryRecord {
     return found(this.#document, name);
   }
 
-  /** Drops the parsed message. */
+  /** Releases the parsed message to save memory; a later access parses the message again. */
   releaseDocument(): void {
     if (this.#document !== null) this.#document = undefined;
   }

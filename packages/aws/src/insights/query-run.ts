@@ -89,7 +89,7 @@ export class QueryRun {
   }
 }
 
-/** Adds an order to a query without one: newest events first, also for its `limit` and `dedup`. */
+/** Sorts a query without an order by time, newest first, before its `limit` or `dedup` selects events. */
 function withDefaultOrder(commands: readonly QueryCommand[]): readonly QueryCommand[] {
   const orders = (command: QueryCommand) => command.do === "sort" || command.do === "stats";
   const picks = commands.findIndex(({ do: does }) => does === "limit" || does === "dedup");
@@ -99,7 +99,7 @@ function withDefaultOrder(commands: readonly QueryCommand[]): readonly QueryComm
   return [...commands.slice(0, at), byTime, ...commands.slice(at)];
 }
 
-/** Returns the number of rows that the `limit` after a sort uses, so that the sort keeps no more. */
+/** Returns the number of rows that the `limit` after a sort needs, so that the sort keeps no more than these. */
 function sortedRowsMaxOf(commands: readonly QueryCommand[], index: number, limit: number): number {
   const next = commands[index + 1];
   if (next?.do === "limit") return next.count;

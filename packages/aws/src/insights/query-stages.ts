@@ -6,7 +6,9 @@ import { createFieldParser } from "./parsed-fields.ts";
 import type { NamedExpression, QueryCommand, SortKey } from "./query.ts";
 import { QueryRecord } from "./query-record.ts";
 
-/** One running command of a query. It passes each record to the next stage at once, or all of them after the last one. */
+/**
+ * One running command of a query. It passes each record to the next stage at once, or passes all records at the end.
+ */
 export interface QueryStage {
   add(record: QueryRecord): void;
   end(): void;
@@ -127,7 +129,7 @@ class Grouping implements QueryStage {
   }
 
   end(): void {
-    // Without groups there is always one row.
+    // A query without `by` returns one row even if no event matches.
     if (this.#by.length === 0 && this.#groups.size === 0) {
       const aggregations = this.#command.aggregates.map(createAggregation);
       this.#groups.set("", { row: new QueryRecord(null), aggregations });

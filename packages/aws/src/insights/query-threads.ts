@@ -4,15 +4,15 @@ import type { QueryEvent } from "./query-record.ts";
 import type { QueryResult } from "./query-run.ts";
 import type { QueryThreadOutput, QueryThreadData, QueryThreadInput } from "./query-thread.ts";
 
-/** Maximum heap of a query's thread: its groups, its rows, and events in transit. */
+/** Maximum heap of a query's thread, for its groups, its rows, and events in transit. */
 const heapMebibytesMax = 256;
 /** Maximum number of batches in transit to a thread. */
 const batchesMax = 2;
 
 /**
- * Runs a query in a thread of its own, which ends with it, so that a slow expression blocks nothing else. Reads events
- * at the thread's pace. Rejects with QueryLimitExceeded at a limit, and with the signal's reason, which ends the thread at
- * any point.
+ * Runs a query in a thread of its own, so that a slow expression blocks nothing else. The thread ends with the query.
+ * Reads events only as fast as the thread processes them. Rejects with QueryLimitExceeded at a limit. An abort of the
+ * signal ends the thread at any point and rejects with the signal's reason.
  */
 export async function runQuery(
   query: QueryThreadData,
@@ -45,7 +45,7 @@ class QueryThread implements AsyncDisposable {
       execArgv: [],
       resourceLimits: { maxOldGenerationSizeMb: heapMebibytesMax },
     });
-    // The waiting caller handles the error.
+    // Prevents an unhandled rejection; the caller that awaits the promise handles the error.
     this.#done.promise.catch(() => {});
     this.#worker.on("message", (message: QueryThreadOutput) => this.#receive(message));
     this.#worker.on("error", (error) => this.fail(outOfMemory(error) ?? error));

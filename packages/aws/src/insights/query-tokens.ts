@@ -34,8 +34,8 @@ const expression = /\/((?:[^/\\]|\\.)+)\//sy;
 const sign = /=~|!=|<=|>=|[=<>|,()[\]*+\-/%^]/y;
 
 /**
- * Splits a query into tokens. A slash begins a regular expression where a value is expected, and divides elsewhere,
- * which depends on the previous token.
+ * Splits a query into tokens. A slash begins a regular expression where a value is expected, and is the division sign
+ * elsewhere. The previous token decides.
  */
 export function tokenizeQuery(query: string): readonly QueryToken[] {
   const words: QueryToken[] = [];

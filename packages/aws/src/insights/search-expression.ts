@@ -3,7 +3,10 @@ import { RE2JS, RE2JSException } from "re2js";
 /** The reason why a regular expression cannot be compiled. */
 export class RegexError extends Error {}
 
-/** Maximum number of steps, which bounds the time of a search per character, and memory and time of compiling. */
+/**
+ * Maximum number of steps of a compiled expression. It bounds the search time per character, and the memory and time of
+ * compiling.
+ */
 const stepsMax = 2000;
 
 /**
@@ -29,7 +32,7 @@ export class LinearTimeRegex {
     return this.#compiled.test(text);
   }
 
-  /** Finds the first match: the whole, then the groups; null for a group without a match. */
+  /** Finds the first match. Returns the whole match, then the groups; a group without a match is null. */
   find(text: string): readonly (string | null)[] | null {
     const matcher = this.#compiled.matcher(text);
     if (!matcher.find()) return null;
@@ -50,8 +53,8 @@ function compile(source: string): RE2JS {
 const tokens = /\\(?:x\{[^}]*\}|[pPu]\{[^}]*\}|.)|\[\^?\]?(?:\\.|[^\]\\])*\]|\{(\d+)(?:,(\d*))?\}|./gs;
 
 /**
- * Returns an upper bound of the steps of the compiled expression: compiling one of ten million characters takes
- * seconds. Throws RegexError.
+ * Returns an upper bound of the number of steps of the compiled expression, without compiling it: an expression that
+ * expands to ten million characters takes seconds to compile. Throws RegexError.
  */
 function stepsOf(source: string): number {
   // Not supported, because the literal text after `\Q` would have to be counted differently.

@@ -1,2 +1,2 @@
-/** The AWS actions that an instance's access key allows; hosting decides about each resource. */
+/** The AWS actions that an instance's access key allows. Hosting decides which resources each action may use. */
 export { instancePermissions, type InstancePermissions } from "./instance-permissions.ts";

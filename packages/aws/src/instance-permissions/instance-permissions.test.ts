@@ -7,7 +7,7 @@ import type { InstanceIdentity } from "@galatea/hosting";
 import { awsServices, type AwsServicesDependencies } from "../services/index.ts";
 import { instancePermissions } from "./instance-permissions.ts";
 
-/** Places of outputs by their folder, with their owners. */
+/** Locations of outputs by their folder, with the endpoints that own them. */
 const outputs: Readonly<Record<string, readonly string[]>> = {
   "captures/": [],
   "captures/e/": ["e"],

@@ -18,8 +18,8 @@ const freeActions: ReadonlySet<string> = new Set([
 
 /**
  * Actions that depend on their resource; null for the ARN of another kind of resource. Instances cannot create, change
- * or delete models and endpoints, assume roles, or remove buckets. Objects are named one by one, so that each is
- * checked: no copies, no bulk deletions.
+ * or delete models and endpoints, assume roles, or remove buckets. Copies and bulk deletions are also excluded, because
+ * each object must be named in its own request to be checked.
  */
 const accesses: Readonly<Record<string, (arn: string) => InstanceAccess | null>> = {
   "sagemaker:InvokeEndpoint": (arn) => ({ to: "endpoint", name: arn.replace(/^.*?:endpoint\//s, "") }),
@@ -60,20 +60,20 @@ function objectOf(arn: string): ObjectName | null {
   return bucket === undefined || key === undefined ? null : { bucket, key };
 }
 
-/** The permissions of instances' access keys. Every other key is the owner's and allows everything. */
+/** The permissions of instances' access keys. Every other key belongs to the owner and allows everything. */
 export interface InstancePermissions {
   /** Returns undefined for a key that is not an instance's. */
   credential(accessKeyId: string): Credential | undefined;
   /** Returns the endpoint or transform job whose code has the key; null for a key that is not an instance's. */
   findWriter(accessKeyId: string): string | null;
-  /** Decides by the actions and resources of the services' rows. */
+  /** Decides by the action and resource that a service declares for the operation. */
   readonly isAllowed: PermissionCheck;
   /**
-   * Returns the test of the objects that a listing shows: those that the caller cannot read are hidden. Null for a key
-   * that is not an instance's: every object is shown.
+   * Returns a test that hides the objects of a listing that the caller cannot read. Returns null for a key that is not
+   * an instance's: every object is shown.
    */
   readonly isObjectListed: (accessKeyId: string | null) => ((object: ObjectName) => boolean) | null;
-  /** Returns whether a listing shows a log group: groups of other owners' containers are left out. */
+  /** Returns whether a listing shows a log group. An instance does not see log groups of other owners' containers. */
   readonly isGroupListed: (accessKeyId: string | null, group: string) => boolean;
 }
 

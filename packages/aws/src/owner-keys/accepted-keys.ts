@@ -1,6 +1,6 @@
 import type { RootKey } from "./owner-keys.ts";
 
-/** The owner's keys that the platform accepts now. They can be replaced while requests are served. */
+/** The owner's keys that the platform currently accepts. They can be replaced while requests are served. */
 export class AcceptedKeys {
   #keys: readonly RootKey[];
   #secret: string;
@@ -27,7 +27,7 @@ export class AcceptedKeys {
     return this.#keys.find((key) => key.accessKeyId === accessKeyId);
   }
 
-  /** Replaces the keys. Returns the ids of former ones that are no longer accepted, or have another secret now. */
+  /** Replaces the keys. Returns the ids of previous keys that are no longer accepted or have a different secret now. */
   replace(keys: readonly [RootKey, ...RootKey[]]): ReadonlySet<string> {
     const former = this.#keys;
     if (this.verifiesSignatures) this.#keys = keys;

@@ -1,5 +1,6 @@
 /**
- * The keys of the platform's owner, which allow everything: their sources, the accepted ones, and requests with one.
+ * The keys of the platform's owner, which allow everything: where they are read from, which are accepted, and whether a
+ * request sends one.
  */
 export { AcceptedKeys } from "./accepted-keys.ts";
 export { hasOwnerKey } from "./basic-authentication.ts";

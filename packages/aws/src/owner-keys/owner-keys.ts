@@ -13,10 +13,10 @@ export interface RootKey {
 export type KeySource =
   | { readonly from: "file"; readonly path: string }
   | { readonly from: "environment"; readonly key: RootKey }
-  /** Created once and kept, in a file that only its owner can read. */
+  /** A key that the platform generates once and stores in a file that only the file's owner can read. */
   | { readonly from: "data directory"; readonly path: string };
 
-/** Keys with which the platform cannot start; the message is printed unchanged. */
+/** An error for keys with which the platform cannot start. The message is printed unchanged. */
 export class OwnerKeysError extends Error {
   constructor(message: string) {
     super(message);
@@ -27,7 +27,7 @@ export class OwnerKeysError extends Error {
 const keyIdBytes = 10;
 const secretBytes = 30;
 
-/** Returns the source: a named file, else the environment's two variables, else the key in the data directory. */
+/** Returns the source: the given file, else the environment's two variables, else the file in the data directory. */
 export function findKeySource(
   file: string | null,
   env: Readonly<Record<string, string | undefined>>,
@@ -52,7 +52,7 @@ export async function readOwnerKeys(source: KeySource, logger: Logger): Promise<
     return parseCredentialsFile(await generatedKeys(path), path);
   } catch (error) {
     if (!(error instanceof OwnerKeysError)) throw error;
-    // A generated file that is damaged by a disk is kept aside, and clients get the new key from its replacement.
+    // A generated file that is damaged (a disk error) is renamed and replaced. Clients must use the new key.
     const aside = `${path}.damaged-${randomBytes(6).toString("hex")}`;
     await rename(path, aside);
     logger.error("the platform's credentials are damaged; they are kept aside and replaced by new ones", {

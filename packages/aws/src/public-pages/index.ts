@@ -1,6 +1,3 @@
-/**
- * The pages of the platform's port without signatures: probes, metrics, and the pages of URLs with a token of their
- * own.
- */
+/** The pages of the platform's port that need no signature: probes, metrics, and pages whose URL contains a token. */
 export { createLogLinks, type LogLinks } from "./log-links.ts";
 export { publicPages } from "./public-pages.ts";

@@ -4,7 +4,7 @@ import type { Clock } from "@galatea/base";
 export interface LogLinksOptions {
   /** URL of the platform. */
   readonly url: string;
-  /** Returns the secret that signs the URLs: when it changes, earlier ones become invalid. */
+  /** Returns the secret that signs the URLs. When it changes, earlier URLs become invalid. */
   readonly secret: () => string;
   readonly clock: Clock;
 }
@@ -21,8 +21,8 @@ const hourMs = 3600 * 1000;
 const pathPrefix = "/logs/";
 
 /**
- * Creates the links to logs in error messages. The fragment equals that of CloudWatch's console links, because users and dashboards look
- * for it; this server does not read it.
+ * Creates the links to logs in error messages. The fragment equals that of CloudWatch's console links, because scripts
+ * and dashboards search messages for it. This server ignores the fragment.
  */
 export function createLogLinks({ url, secret, clock }: LogLinksOptions): LogLinks {
   const tokenOf = (group: string, until: number) =>

@@ -20,10 +20,12 @@ const everything = {
   limit: statusRowsMax,
 } as const;
 
-/** The query of the sign-in link: the response makes the browser ask for the owner's key. */
+/** The query of the sign-in link. Its response makes the browser prompt for the owner's key. */
 export const signInQuery = "sign-in";
 
-/** Returns the page for a browser: the platform's figures, and with `showsNames` the endpoints, failures first. */
+/**
+ * Returns the HTML page with the platform's metrics and, with `showsNames`, the endpoints. Failed endpoints come first.
+ */
 export async function platformPage(
   { hosting, version, unconfined }: PlatformPageOptions,
   showsNames: boolean,

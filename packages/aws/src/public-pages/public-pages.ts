@@ -36,14 +36,14 @@ interface Page {
 
 const plain = "text/plain; charset=utf-8";
 const prometheus = "text/plain; version=0.0.4; charset=utf-8";
-/** Limits of a group's page: streams, the most recently written first, and lines. */
+/** Maximum number of streams on a log group's page. The most recently written streams are shown. */
 const streamsMax = 10;
 const linesMax = 500;
 
 /**
- * Serves / for browsers, /ping and /health for probes, /metrics for Prometheus (`unsignedAccess` decides for whom), and the
- * URLs in errors and messages. Everything else, and every signed request (a bucket may be called metrics), goes to the
- * gateway.
+ * Serves `/` for browsers, `/ping` and `/health` for probes, `/metrics` for Prometheus, and the links in errors and
+ * messages. `unsignedAccess` decides which callers may read `/metrics`. The gateway handles everything else, and every
+ * signed request, because a bucket may be called `metrics`.
  */
 export function publicPages(options: PublicPagesOptions): Gateway {
   const { gateway, metrics } = options;
@@ -67,10 +67,10 @@ export function publicPages(options: PublicPagesOptions): Gateway {
   };
 }
 
-/** Returns null for any other request; resolves with null where the page does not exist. */
+/** Returns null for a request that the gateway handles; resolves with null if the page does not exist. */
 function pageOf(options: PublicPagesOptions, request: IncomingMessage): Promise<Page | null> | null {
   const { method, url = "/", headers } = request;
-  // A first check of the method and path keeps invocations fast.
+  // Most requests are invocations; this cheap check of the method and path lets them skip the rest.
   if (method !== "GET" && method !== "HEAD") return null;
   const path = pathOf(url);
   const isLogs = path.startsWith("/logs/") && url.includes("token=");
@@ -98,8 +98,8 @@ function pageOf(options: PublicPagesOptions, request: IncomingMessage): Promise<
 }
 
 /**
- * Returns the page with endpoint names for the owner, with figures only for programs of this machine, and the sign-in response for other
- * callers.
+ * Returns the page with endpoint names for the owner, and with metrics only for local programs. Other callers receive
+ * the sign-in response.
  */
 async function homePage(options: PublicPagesOptions, access: UnsignedAccess, url: string): Promise<Page> {
   const { endpointMetrics: showsNames, platformMetrics: showsFigures } = access;
@@ -111,7 +111,10 @@ async function homePage(options: PublicPagesOptions, access: UnsignedAccess, url
   return { status: 200, type: statusPageHeaders["Content-Type"], text, headers: statusPageHeaders };
 }
 
-/** Resolves with null for unsigned requests of SNS that are none of its links: the gateway reports the error. */
+/**
+ * Resolves with null for an unsigned request that is not one of the links in SNS messages. The gateway then reports the
+ * error.
+ */
 async function topicPage({ topics }: PublicPagesOptions, url: string): Promise<Page | null> {
   const found = await topics(url);
   return found === null ? null : page(200, found.text, found.type);

@@ -1,2 +1,2 @@
-/** The AWS services of the platform, a folder each; `service-list.ts` is the one list of them. */
+/** The AWS services of the platform, with a folder for each service. `service-list.ts` lists all of them. */
 export { awsServices, type AwsServicesDependencies } from "./service-list.ts";

@@ -3,7 +3,7 @@ import type { AddressInfo } from "node:net";
 import { silentLogger, type Clock } from "@galatea/base";
 import { createGateway, type GatewayOptions } from "../wire/index.ts";
 
-/** A clock that a test advances; it starts at the present time, because clients sign with the machine's. */
+/** A clock that a test advances. It starts at the current time, because clients sign with the time of the machine. */
 export class ManualClock implements Clock {
   nowMs = Math.floor(Date.now() / 60_000) * 60_000;
   epochMs(): number {
@@ -27,7 +27,7 @@ export interface ServedGateway extends AsyncDisposable {
   };
 }
 
-/** Serves the services under test with a real gateway on a real port. */
+/** Serves the services under test through a real gateway on a real port. */
 export async function serveServices(
   services: GatewayOptions["services"],
   credentials: GatewayOptions["credentials"] = null,

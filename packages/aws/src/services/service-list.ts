@@ -11,8 +11,8 @@ import { snsService } from "./sns/index.ts";
 import { stsService } from "./sts/index.ts";
 
 /**
- * The AWS services of the platform. To add a service, add a folder and a line here. The folder's `service.ts` returns the service's row,
- * and `node scripts/aws-spec.ts` writes the model and types of its operations to `spec/gen`.
+ * The AWS services of the platform. To add a service, add a folder and a line here. The folder's `service.ts` returns
+ * the service's row. `node scripts/aws-spec.ts` writes the model and types of the service's operations to `spec/gen`.
  */
 const services = [
   sagemakerService,

@@ -34,7 +34,7 @@ function signatureOf({ request, names, service }: Signing, payloadHash: string):
   return hmacSha256(key, stringToSign(now, scope, canonicalRequest(request, options))).toString("hex");
 }
 
-/** A request that is signed in its headers, of which `names` are signed. */
+/** Returns a request with the signature in its headers. The signature covers the headers `names`. */
 function byHeader(more: Record<string, string>, names: readonly string[], service = "s3"): SignedRequest {
   const headers = { host: "h", "x-amz-date": now, "x-amz-content-sha256": emptyHash, ...more };
   const request = { method: "PUT", url: "/bucket/key", headers };
@@ -44,7 +44,7 @@ function byHeader(more: Record<string, string>, names: readonly string[], servic
   return { ...request, headers: { ...headers, authorization } };
 }
 
-/** Returns the request with the signature in its query. */
+/** Returns a request with the signature in its query. */
 function byQuery(
   more: Record<string, string>,
   names: readonly string[],

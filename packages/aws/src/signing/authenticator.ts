@@ -16,7 +16,7 @@ import { verifyV2Header, verifyV2Query } from "./signature-v2.ts";
 
 export type CredentialLookup = (accessKeyId: string) => Credential | undefined;
 
-/** Describes how the signature covers the body; the caller has to check the body accordingly. */
+/** How the signature covers the body. The caller must verify the body accordingly. */
 export type SignedPayload =
   | { readonly at: "unsigned" }
   | { readonly at: "sha256"; readonly hex: string }
@@ -24,8 +24,8 @@ export type SignedPayload =
   | { readonly at: "unsigned-trailer" };
 
 /**
- * State for verifying the chunk signatures of an aws-chunked body; each one signs the previous signature, starting with the request's
- * (`seed`).
+ * State for verifying the chunk signatures of an aws-chunked body. Each chunk signature covers the previous signature;
+ * the first one covers the request's signature (`seed`).
  */
 export interface ChunkChain {
   readonly key: KeyObject;
@@ -39,7 +39,7 @@ export interface Authentication {
   readonly payload: SignedPayload;
 }
 
-/** An authentication with the service that its signature is for. */
+/** An authenticated request, and the service for which the request was signed. */
 interface Proven extends Authentication {
   readonly service: string;
 }
@@ -48,7 +48,9 @@ const skewMsMax = 15 * 60 * 1000;
 const signingKeysMax = 256;
 const presignedSecondsMax = 7 * 24 * 3600;
 
-/** Verifies SigV4 in headers and in presigned queries, and S3's SigV2 in both. Throws SignatureFailure. */
+/**
+ * Verifies SigV4 signatures and S3's SigV2 signatures, in headers and in presigned queries. Throws SignatureFailure.
+ */
 export class Authenticator {
   readonly #lookup: CredentialLookup;
   readonly #clock: Clock;
@@ -60,13 +62,14 @@ export class Authenticator {
   }
 
   /**
-   * Verifies a request. `bodySha256`: the hash of the buffered body; S3 passes null, uses the header's value and checks
-   * the body against the returned payload while it streams. `service`: the name of the called service in credential
-   * scopes.
+   * Verifies a request. `bodySha256` is the hash of the buffered body. S3 passes null: the value of the header is used,
+   * and S3 verifies the body against the returned payload while it streams. `service` is the called service's name in
+   * credential scopes.
    */
   verify(request: SignedRequest, bodySha256: string | null, service: string): Authentication {
     const proven = this.#proven(request, bodySha256);
-    // A request may contain several signatures: the access key in the scope must be the one whose signature was verified.
+    // A request may contain several signatures. The access key that the gateway reads from the scope must be the
+    // verified one.
     if (credentialScope(request)?.accessKeyId !== proven.credential.accessKeyId) {
       throw new SignatureFailure("malformed", "The request names more than one access key.");
     }
@@ -87,7 +90,7 @@ export class Authenticator {
     throw new SignatureFailure("missing", "Missing Authentication Token");
   }
 
-  /** Verifies a request by the bearer token in its header, which does not depend on the rest of the request. */
+  /** Verifies a request by the bearer token in its header. The token does not sign any other part of the request. */
   verifyBearer(authorization: string | undefined): Authentication {
     const presigned = parseBearerToken(authorization);
     if (presigned === null) throw new SignatureFailure("missing", "Missing Authentication Token");
@@ -97,14 +100,16 @@ export class Authenticator {
     return proven;
   }
 
-  /** Rejects callers without a known access key before any of the body is buffered. Verifies no signature. */
+  /** Rejects a caller without a known access key, before any of the body is buffered. Does not verify the signature. */
   identify(request: SignedRequest): void {
     const scope = credentialScope(request);
     if (scope === null) throw new SignatureFailure("missing", "Missing Authentication Token");
     if (this.#lookup(scope.accessKeyId) === undefined) throw unknownKey();
   }
 
-  /** Returns the credential of a form policy, which signs a document instead of a request. */
+  /**
+   * Returns the credential that signed a form policy, which is a document and not a request. Throws SignatureFailure.
+   */
   readonly credential = (accessKeyId: string, sessionToken: string | undefined): Credential => {
     const credential = this.#lookup(accessKeyId);
     if (credential === undefined) throw unknownKey();
@@ -117,7 +122,10 @@ export class Authenticator {
     return credential;
   };
 
-  /** Caches the key of a day, a region and a service, which takes four hashes and which many requests share. */
+  /**
+   * Returns the signing key of a day, a region and a service, from a cache. It takes four hashes to compute and many
+   * requests share it.
+   */
   #signingKey(credential: Credential, scope: CredentialScope & { readonly date: string }): KeyObject {
     const name = [credential.secretAccessKey, scope.date, scope.region, scope.service].join("/");
     const known = this.#signingKeys.get(name);
@@ -196,21 +204,27 @@ export class Authenticator {
 
 const provenByV2 = (credential: Credential): Proven => ({ credential, service: "s3", payload: { at: "unsigned" } });
 
-/** Rejects a signature for another service. Without this, a signature for one service is valid for another, whose requests mean something else. */
+/**
+ * Rejects a signature for another service. Without this check, a request that was signed for one service could be
+ * replayed to another, where it means something else.
+ */
 function checkService({ service }: Proven, expected: string): void {
   if (service === expected) return;
   throw new SignatureFailure("wrong-service", `Credential should be scoped to correct service: '${expected}'.`);
 }
 
-/** Header whose value is also a line of the signed text. */
+/** Header whose value is also a line of the signed text, and which need not be signed for that reason. */
 const payloadHashHeader = "x-amz-content-sha256";
 
-/** SageMaker's headers name models, variants and inputs; the other `x-amzn-` headers are added by proxies, and change nothing. */
+/**
+ * Returns whether a header changes a request. SageMaker's headers name models, variants and inputs. Proxies add the
+ * other `x-amzn-` headers, which change nothing.
+ */
 const changesRequest = (name: string) => name.startsWith("x-amz-") || name.startsWith("x-amzn-sagemaker-");
 
 /**
- * Rejects headers that change the request and are not signed. Without this, the holder of a presigned PUT can copy any object to its key
- * with `x-amz-copy-source`.
+ * Rejects headers that change the request and are not signed. Without this check, the holder of a presigned PUT could
+ * copy any object to its key with `x-amz-copy-source`.
  */
 function checkHeaders({ headers }: SignedRequest, signedHeaders: readonly string[]): void {
   const signed = new Set(signedHeaders.map((name) => name.toLowerCase()));

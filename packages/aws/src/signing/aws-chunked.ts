@@ -4,29 +4,32 @@ import { emptySha256, hmacSha256, sha256Hex, signatureEquals } from "./signature
 import { SignatureFailure } from "./signed-request.ts";
 
 export interface ChunkedBodyOptions {
-  /** Verifies `chunk-signature` of every chunk and the trailer's; null: signatures are ignored. */
+  /** Verifies the signatures of every chunk and of the trailer; null: signatures are ignored. */
   readonly chain: ChunkChain | null;
   /** Receives the trailer headers, in lower case, once the body has ended. */
   readonly trailers: Map<string, string>;
 }
 
-/** A body without the framing of aws-chunked. */
+/** An error for a body with invalid aws-chunked framing. */
 export class ChunkFramingError extends Error {}
 
-/** A body with too many small chunks. */
+/** An error for a body with too many small chunks. */
 export class ChunkSizeError extends Error {}
 
 const lineBytesMax = 4096;
-/** S3's minimum size of every chunk but the last. */
+/** Minimum size of every chunk except the last, as in S3. */
 const chunkBytesMin = 8192;
-/** Maximum number of smaller chunks in a body: S3 rejects the second one. Each costs as much as a large one. */
+/**
+ * Maximum number of chunks below the minimum size. S3 rejects the second one. A small chunk costs as much CPU time as a
+ * large one.
+ */
 const smallChunksMax = 1024;
 const trailerLinesMax = 32;
 
 /**
- * Decodes `Content-Encoding: aws-chunked`: yields the chunks' bytes as views of the input, and verifies them. Buffers
- * at most one line. Ends with the source, after the terminating chunk and its trailers; if it throws, the caller has to
- * dispose of the source.
+ * Decodes `Content-Encoding: aws-chunked`. Yields the chunks' bytes as views of the input, and verifies them. Buffers
+ * at most one line. Returns at the end of the source, which follows the terminating chunk and its trailers. If it
+ * throws, the caller must dispose of the source.
  */
 export async function* decodeAwsChunked(
   source: AsyncIterable<Buffer>,
@@ -120,7 +123,7 @@ class LineReader {
     return line;
   }
 
-  /** Returns null at the end of the source: the last empty line is not always sent. */
+  /** Returns the next line; null at the end of the source. Some clients do not send the last empty line. */
   async lineOrEnd(): Promise<string | null> {
     let from = 0;
     for (;;) {

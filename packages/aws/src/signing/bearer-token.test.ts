@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { systemClock } from "@galatea/base";
 import { Authenticator } from "./authenticator.ts";
 
-// The token of sagemaker-core 2.27.0 for these keys at 2026-11-22T23:40:00Z in eu-west-1.
+// The token that sagemaker-core 2.27.0 creates with these keys at 2026-11-22T23:40:00Z in eu-west-1.
 const token =
   "sagemaker-api-key-c2FnZW1ha2VyLmFtYXpvbmF3cy5jb20vP0FjdGlvbj1DYWxsV2l0aEJlYXJlclRva2VuJlgtQW16LUFsZ29yaXRobT1BV1M0LUhNQUMtU0hBMjU2JlgtQW16LUNyZWRlbnRpYWw9QUtJREVYQU1QTEUlMkYyMDI2MTEyMiUyRmV1LXdlc3QtMSUyRnNhZ2VtYWtlciUyRmF3czRfcmVxdWVzdCZYLUFtei1EYXRlPTIwMjYxMTIyVDIzNDAwMFomWC1BbXotRXhwaXJlcz00MzIwMCZYLUFtei1TaWduZWRIZWFkZXJzPWhvc3QmWC1BbXotU2lnbmF0dXJlPTE5ODEzMGRiMDgwNmRmMjZmM2VkYmE3MWRmNzY4Y2E4ZDY0NzBkZTNjNTYxYTJkNjUxYjU2NTNiZTYzM2M3YTEmVmVyc2lvbj0x";
 const madeMs = Date.parse("2026-11-22T23:40:00Z");

@@ -8,11 +8,11 @@ import {
 } from "./signed-request.ts";
 
 /**
- * Prefix of bearer tokens as SageMaker's libraries make them, for clients without request signatures: a presigned
- * request that is never sent.
+ * Prefix of bearer tokens in the format of SageMaker's libraries, for clients that cannot sign requests. The token
+ * contains a presigned request that is never sent.
  */
 const tokenPrefix = "sagemaker-api-key-";
-/** Appended after the signature, which does not cover it. */
+/** Appended after the signature, which therefore does not cover it. */
 const version = "&Version=1";
 /** The service in the credential scope of tokens. */
 export const bearerService = "sagemaker";
@@ -21,8 +21,8 @@ const secondsMax = 12 * 3600;
 const emptySha256 = createHash("sha256").digest("hex");
 
 /**
- * Returns the presigned request that a header's bearer token contains, not verified; null for any other header, and for
- * an invalid token.
+ * Returns the presigned request in a header's bearer token, not verified. Returns null for any other header and for an
+ * invalid token.
  */
 export function parseBearerToken(authorization: string | undefined): SignedRequest | null {
   const [, token] = /^Bearer +(\S+)$/i.exec(authorization ?? "") ?? [];
@@ -33,7 +33,7 @@ export function parseBearerToken(authorization: string | undefined): SignedReque
   return { method: "POST", url, headers: { host: presignedHost, "x-amz-content-sha256": emptySha256 } };
 }
 
-/** Returns the scope that a token claims; verified only by Authenticator.verifyBearer. */
+/** Returns the credential scope in a token. Only Authenticator.verifyBearer verifies it. */
 export function bearerScope(authorization: string | undefined): CredentialScope | null {
   const presigned = parseBearerToken(authorization);
   return presigned === null ? null : parseCredential(queryValue(presigned.url, "X-Amz-Credential"));

@@ -1,7 +1,7 @@
 export interface Credential {
   readonly accessKeyId: string;
   readonly secretAccessKey: string;
-  /** Set for temporary credentials: the request has to contain it. */
+  /** The token of temporary credentials, which a request must contain; null for long-lived keys. */
   readonly sessionToken: string | null;
   readonly accountId: string;
   readonly expiresMs: number | null;

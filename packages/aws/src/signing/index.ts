@@ -1,7 +1,7 @@
 /**
- * Amazon's request signatures, verified and made, and the chunked bodies that use them. Nothing here knows a protocol's
- * codes: an invalid signature is a SignatureFailure with a reason. The caller has to check bodies against the returned
- * payload.
+ * Signs and verifies requests with Amazon's signatures, and decodes the chunked bodies that use them. This module knows
+ * no protocol's error codes: an invalid signature is a SignatureFailure with a reason. The caller must verify bodies
+ * against the returned payload.
  */
 export { Authenticator, type CredentialLookup, type SignedPayload } from "./authenticator.ts";
 export { bearerScope } from "./bearer-token.ts";

@@ -8,12 +8,15 @@ export interface RequestToSign {
   /** Headers to sign in addition to `Host` and the date, by their names in lower case. */
   readonly headers?: Readonly<Record<string, string>>;
   readonly region: string;
-  /** The name of the service in the signature. */
+  /** The service's name in the credential scope. */
   readonly service: string;
   readonly timeMs: number;
 }
 
-/** Returns the headers of a signed request: the given ones, the date and the signature. `Host` is the URL's. */
+/**
+ * Returns the headers of a signed request: the given headers, the date and the signature. The signature covers `Host`,
+ * from the URL.
+ */
 export function signRequestHeaders(
   { method, url, body, region, service, timeMs, headers = {} }: RequestToSign,
   { accessKeyId, secretAccessKey }: Pick<Credential, "accessKeyId" | "secretAccessKey">,

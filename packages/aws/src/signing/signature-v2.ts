@@ -23,7 +23,7 @@ const subresources = new Set(
 
 const skewMsMax = 15 * 60 * 1000;
 
-/** Verifies boto3's presigned URLs for a custom endpoint: `AWSAccessKeyId`, `Signature`, `Expires`. */
+/** Verifies a URL that boto3 has presigned for a custom endpoint: `AWSAccessKeyId`, `Signature`, `Expires`. */
 export function verifyV2Query(request: SignedRequest, find: Find, nowMs: number): Credential {
   const expires = queryValue(request.url, "Expires") ?? "";
   if (!/^\d{1,15}$/.test(expires)) {
@@ -35,7 +35,7 @@ export function verifyV2Query(request: SignedRequest, find: Find, nowMs: number)
   const token = queryValue(request.url, "x-amz-security-token");
   const credential = find(queryValue(request.url, "AWSAccessKeyId") ?? "", token);
   if (Number(expires) * 1000 < nowMs) throw new SignatureFailure("expired", "Request has expired");
-  // A token in the query was signed as if it were a header.
+  // A client that puts the session token into the query signs it like a header.
   const extra = token === undefined ? {} : { "x-amz-security-token": token };
   verify(request, {
     expires,
@@ -62,7 +62,7 @@ export function verifyV2Header(request: SignedRequest, find: Find, nowMs: number
 }
 
 interface V2Signature {
-  /** The Date header or the Expires parameter. */
+  /** The value of the Date header or of the Expires parameter. */
   readonly expires: string;
   readonly extra: Readonly<Record<string, string>>;
   readonly secret: string;

@@ -8,15 +8,15 @@ export const hmacSha256 = (key: string | Uint8Array | KeyObject, data: string): 
 export const emptySha256 = sha256Hex("");
 
 /**
- * Returns the key as a KeyObject: HMAC converts bytes to one each time, which takes as long as the rest of a
- * verification.
+ * Returns the signing key as a KeyObject. Given bytes, each HMAC would convert them to a KeyObject, which doubles the
+ * time of a verification.
  */
 export function signingKey(secret: string, date: string, region: string, service: string): KeyObject {
   const regionKey = hmacSha256(hmacSha256(`AWS4${secret}`, date), region);
   return createSecretKey(hmacSha256(hmacSha256(regionKey, service), "aws4_request"));
 }
 
-/** Encodes by RFC 3986, including characters that encodeURIComponent leaves. */
+/** Encodes as RFC 3986 requires. `encodeURIComponent` leaves some characters unencoded. */
 export function uriEncode(text: string): string {
   return encodeURIComponent(text).replace(/[!'()*]/g, (char) => `%${char.charCodeAt(0).toString(16).toUpperCase()}`);
 }
@@ -24,9 +24,9 @@ export function uriEncode(text: string): string {
 export interface CanonicalOptions {
   readonly signedHeaders: readonly string[];
   readonly payloadHash: string;
-  /** S3 signs the path encoded once; every other service encodes the encoded path again. */
+  /** False for S3, which signs the path encoded once. All other services encode the encoded path again. */
   readonly encodePathTwice: boolean;
-  /** Parameter that is excluded from the query: a presigned URL's own signature. */
+  /** Parameter to exclude from the signed query: the signature of a presigned URL. Null: none. */
   readonly omitQuery: string | null;
 }
 

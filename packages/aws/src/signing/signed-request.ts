@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from "node:http";
 
-/** The input of signatures: the request as it was received, without decoding. */
+/** A request as it was received, without decoding, to sign or verify. */
 export interface SignedRequest {
   readonly method: string;
   /** Path and query of the request line. */
@@ -8,10 +8,10 @@ export interface SignedRequest {
   readonly headers: IncomingHttpHeaders;
 }
 
-/** The claimed signer of a request; verified only by Authenticator.verify. */
+/** The signer that a request claims. Only Authenticator.verify verifies it. */
 export interface CredentialScope {
   readonly accessKeyId: string;
-  /** Empty in SigV2, which has no scope. */
+  /** The region; empty in SigV2, which has no scope. */
   readonly region: string;
   readonly service: string;
 }
@@ -30,7 +30,7 @@ export type SignatureFailureReason =
 /** An invalid signature. Each protocol maps reasons to its codes and statuses. */
 export class SignatureFailure extends Error {
   readonly reason: SignatureFailureReason;
-  /** Names of the headers that are not signed; empty for other failures. */
+  /** Names of the headers that must be signed and are not; empty for other reasons. */
   readonly unsignedHeaders: readonly string[];
 
   constructor(reason: SignatureFailureReason, message: string, unsignedHeaders: readonly string[] = []) {
@@ -46,7 +46,7 @@ export function pathOf(url: string): string {
   return at === -1 ? url : url.slice(0, at);
 }
 
-/** Returns the query's pairs in order, still encoded. A name without `=` has the value "". */
+/** Returns the query's name and value pairs in order, still encoded. A name without `=` has the value "". */
 export function rawQueryOf(url: string): (readonly [string, string])[] {
   const at = url.indexOf("?");
   if (at === -1) return [];
@@ -59,7 +59,7 @@ export function rawQueryOf(url: string): (readonly [string, string])[] {
   return pairs;
 }
 
-/** Decodes a component; malformed escapes stay, and the signature fails. */
+/** Decodes a component. A malformed escape stays unchanged, and the signature then fails. */
 export function decodeComponent(text: string): string {
   try {
     return decodeURIComponent(text);
@@ -108,7 +108,10 @@ export function parseCredential(text: string | undefined): (CredentialScope & { 
   return terminator === "aws4_request" ? { accessKeyId, date, region, service } : null;
 }
 
-/** Reads the scope from the header, the presigned query, or SigV2's forms (which only S3 accepts). Null: unsigned. */
+/**
+ * Returns the scope from the header, the presigned query, or a SigV2 signature, which only S3 accepts. Null: the
+ * request is unsigned.
+ */
 export function credentialScope(request: SignedRequest): CredentialScope | null {
   const authorization = request.headers.authorization;
   const header = parseAuthorization(authorization);

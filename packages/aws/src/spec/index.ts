@@ -1,6 +1,6 @@
 /**
- * The published service models as plain data; each service imports its own from `gen/`, with its types. The module
- * `wire` interprets them.
+ * The published service models as plain data. Each service imports its model from `gen/`, with the types of its
+ * operations. The module `wire` interprets the models.
  */
 export {
   asServiceModel,

@@ -1,6 +1,6 @@
 /**
- * The published model of one AWS service, without its documentation. Written by scripts/aws-spec.ts, interpreted by
- * `wire`.
+ * The published model of one AWS service, without its documentation. `scripts/aws-spec.ts` generates it, and the module
+ * `wire` interprets it.
  */
 export interface ServiceModel {
   readonly service: string;
@@ -12,9 +12,9 @@ export interface ServiceModel {
   /** True if errors also have the code of the service's former query protocol. */
   readonly queryCompatible?: boolean;
   readonly operations: Readonly<Record<string, OperationModel>>;
-  /** Operations that are not implemented; the error names them. */
+  /** Names of the operations that are not implemented, so that errors can distinguish them from unknown operations. */
   readonly otherOperations: readonly string[];
-  /** By shape name. */
+  /** Errors by shape name. */
   readonly errors: Readonly<Record<string, ErrorModel>>;
   readonly shapes: Readonly<Record<string, Shape>>;
 }
@@ -29,7 +29,7 @@ export interface OperationModel {
 }
 
 export interface ErrorModel {
-  /** The code on the wire, if it is not the shape's name. */
+  /** The code on the wire, if it differs from the shape's name. */
   readonly code?: string;
   readonly status?: number;
   readonly fault?: boolean;
@@ -83,5 +83,8 @@ export type ScalarShape = StringShape | NumberShape | BlobShape | BooleanShape |
 
 export type Shape = StructureShape | ListShape | MapShape | ScalarShape;
 
-/** Asserts the closed unions of a file of scripts/aws-spec.ts: the compiler infers `type: string` from JSON. */
+/**
+ * Converts an imported JSON file of scripts/aws-spec.ts, for which the compiler infers `type: string`, to the model's
+ * union types.
+ */
 export const asServiceModel = (json: unknown): ServiceModel => json as ServiceModel;

@@ -10,7 +10,7 @@ const neither = { toThisMachine: false, toPrivateNetworks: false };
 const both = { toThisMachine: true, toPrivateNetworks: true };
 const message = { headers: {}, body: "{}" };
 
-/** A resolver that knows one name, and what it then resolves to next. */
+/** Returns a resolver that knows one name. Each lookup returns the next list of addresses. */
 function resolverOf(answers: readonly (readonly string[])[]) {
   let asked = 0;
   type Done = (error: Error | null, addresses: LookupAddress[]) => void;

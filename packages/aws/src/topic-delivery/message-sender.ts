@@ -6,8 +6,8 @@ import { networkInterfaces } from "node:os";
 import type { AttemptOutcome, SendMessage } from "../topics/index.ts";
 
 /**
- * Addresses of cloud metadata services, which give machines their credentials. Messages are never sent there: no
- * subscriber has such an address.
+ * Addresses of cloud metadata services, which issue credentials to the machine that calls them. Messages are never sent
+ * there, because no subscriber has such an address.
  */
 const cloudMetadata = new BlockList();
 for (const address of ["169.254.169.254", "169.254.170.2", "169.254.170.23", "100.100.100.200"])
@@ -15,8 +15,9 @@ for (const address of ["169.254.169.254", "169.254.170.2", "169.254.170.23", "10
 for (const address of ["fd00:ec2::254", "fd00:ec2::23"]) cloudMetadata.addAddress(address, "ipv6");
 
 /**
- * Networks that cannot be reached from the internet: link-local, private, shared and reserved addresses, and IPv6 prefixes that lead to IPv4
- * addresses. The programs there trust requests from their network, so the operator decides whether users may subscribe them.
+ * Networks that the internet cannot reach: link-local, private, shared and reserved addresses, and IPv6 prefixes that
+ * embed IPv4 addresses. Programs there may trust requests from their network, so only the operator can allow
+ * subscriptions with these addresses.
  */
 const privateNetworks = new BlockList();
 for (const [network, bits] of [
@@ -49,7 +50,7 @@ loopback.addSubnet("0.0.0.0", 8, "ipv4");
 loopback.addAddress("::1", "ipv6");
 loopback.addAddress("::", "ipv6");
 
-/** Returns whether an address is currently one of this machine's. */
+/** Returns whether an address currently belongs to this machine. */
 function isOwn(address: string): boolean {
   const own = new BlockList();
   for (const { address: each, family } of Object.values(networkInterfaces()).flatMap((found) => found ?? [])) {
@@ -74,13 +75,13 @@ class ForbiddenAddress extends Error {
 }
 
 export interface MessageSenderOptions {
-  /** True if programs of this machine may subscribe. */
+  /** True if messages may be sent to addresses of this machine. */
   readonly toThisMachine: boolean;
-  /** True if link-local and private addresses of other machines may subscribe. */
+  /** True if messages may be sent to link-local and private addresses of other machines. */
   readonly toPrivateNetworks: boolean;
 }
 
-/** Returns why no message is sent to an address, in any notation; null where messages may be sent there. */
+/** Returns why no message may be sent to an address, in any notation; null if messages may be sent. */
 export function rejectedAddress(address: string, options: MessageSenderOptions): Refusal {
   const family = isIP(address) === 6 ? "ipv6" : "ipv4";
   // An IPv4-mapped IPv6 address is checked as the IPv4 address.
@@ -92,8 +93,8 @@ export function rejectedAddress(address: string, options: MessageSenderOptions):
 }
 
 /**
- * Returns a sender with one request and one connection per message. The address is checked when it is connected to, so
- * that a name cannot lead elsewhere later.
+ * Returns a sender that opens one connection for each message. The address is checked when the connection is opened,
+ * because a name that was allowed before may have resolved to a forbidden address since then (DNS rebinding).
  */
 export function createMessageSender(
   options: MessageSenderOptions,

@@ -6,11 +6,11 @@ import { createCertificate } from "@galatea/base/certificates";
 import type { Clock, Logger } from "@galatea/base";
 import type { Sign } from "../topics/index.ts";
 
-/** Signs messages of topics as SNS does: with RSA, and a certificate that receivers fetch. */
+/** Signs messages of topics as SNS does, with RSA. Receivers fetch the certificate. */
 export interface MessageSigner {
   readonly sign: Sign;
   readonly certificatePem: string;
-  /** Named after the certificate, because receivers cache it. */
+  /** The path contains a hash of the certificate, because receivers cache the certificate by its URL. */
   readonly certificatePath: string;
 }
 
@@ -24,7 +24,8 @@ interface KeptKey {
 }
 
 /**
- * Opens the signer. The key is created once and kept below `directory`; an unreadable one is kept aside and replaced.
+ * Opens the signer. The key is generated once and stored in `directory`. An unreadable key file is renamed and
+ * replaced.
  */
 export async function openMessageSigner(
   directory: string,

@@ -8,9 +8,9 @@ export interface TopicPage {
 }
 
 /**
- * The unsigned pages that messages of topics link to: the certificate of their signatures, and the links to confirm and
- * unsubscribe. A link has a token, or the name of a subscription that cannot be guessed. Null for other URLs. Rejects
- * with AwsError.
+ * The unsigned pages that messages of topics link to: the certificate of message signatures, and the links to confirm
+ * and to unsubscribe. A link contains a token or a subscription's name, and neither can be guessed. Resolves with null
+ * for other URLs. Rejects with AwsError.
  */
 export type TopicPages = (url: string) => Promise<TopicPage | null>;
 

@@ -15,20 +15,20 @@ import type { TopicMessage, FormattedMessage } from "./message-format.ts";
 import type { RecordTopicMetric } from "./topic-metrics.ts";
 import type { Subscription } from "./topic.ts";
 
-/** Sends a message with one HTTP request; uses only the status of the response. Rejects only on bugs. */
+/** Sends a message with one HTTP request, and reads only the status of the response. Rejects only for bugs. */
 export type SendMessage = (url: string, message: FormattedMessage, signal: AbortSignal) => Promise<AttemptOutcome>;
 
 export interface DeliveryLimits {
-  /** Maximum number of messages that wait for one subscription; further ones are discarded. */
+  /** Maximum number of messages that wait for one subscription. Further messages are discarded. */
   readonly waitingMax: number;
   readonly waitingBytesMax: number;
-  /** Maximum number of concurrent requests to one endpoint, and to all of them. */
+  /** Maximum number of concurrent requests to one subscription. */
   readonly sendingEachMax: number;
   readonly sendingMax: number;
   readonly attemptMs: number;
-  /** Interval of the check for due messages. */
+  /** Interval of the check for due messages, in milliseconds. */
   readonly checkIntervalMs: number;
-  /** Maximum number of undelivered messages that are kept. */
+  /** Maximum number of undeliverable messages that are stored. */
   readonly undeliveredMax: number;
 }
 
@@ -46,9 +46,9 @@ export interface DeliveriesOptions {
   readonly documents: Documents;
   readonly limits: DeliveryLimits;
   readonly send: SendMessage;
-  /** Returns null for a deleted subscription, or one that does not get this message. */
+  /** Formats a message. Returns null if its subscription was deleted or does not receive this message. */
   readonly prepare: (delivery: Delivery) => ReadyDelivery | null;
-  /** Returns null for a subscription without a rate limit. */
+  /** Returns the rate limit of a subscription; null if it has none. */
   readonly receivesPerSecondMax: (subscriptionArn: string) => number | null;
   readonly record: RecordTopicMetric;
   readonly onEnded: (ended: EndedDelivery) => void;
@@ -57,7 +57,7 @@ export interface DeliveriesOptions {
   readonly logger: Logger;
 }
 
-/** A message ready to send, with its destination and policy. */
+/** A message that is ready to send, with the URL and delivery policy of its subscription. */
 interface ReadyDelivery {
   readonly endpoint: string;
   readonly message: FormattedMessage;
@@ -74,26 +74,26 @@ interface Line {
   readonly waiting: Map<string, WaitingDelivery>;
   bytes: number;
   sendingCount: number;
-  /** Time of the next message of a subscription with a rate limit. */
+  /** Time of the next message in epoch milliseconds, for a subscription with a rate limit. */
   nextMs: number;
 }
 
 const kind = "sns-delivery";
 const deadKind = "sns-dead-letter";
-/** Number of records per read; each has a message of up to 256 KiB. */
+/** Number of documents per read. Each contains a message of up to 256 KiB. */
 const readAtOnce = 200;
 
 /**
- * Delivers messages. Each one is a document until its endpoint has accepted it or its retries are exhausted. Publishers never wait for a
- * delivery.
+ * Delivers messages. Each message is stored as a document until the endpoint has accepted it or no retries are left.
+ * Publishers never wait for a delivery.
  */
 export class Deliveries implements AsyncDisposable {
   readonly #options: DeliveriesOptions;
-  /** By subscription, in round-robin order. */
+  /** Queues by subscription ARN, in round-robin order. */
   readonly #lines = new Map<string, Line>();
   readonly #tasks: TaskGroup;
   readonly #posted = new ChangeNotifier();
-  /** Oldest first. */
+  /** Keys of the stored undeliverable messages, oldest first. */
   readonly #undelivered = new Set<string>();
   #sendingCount = 0;
   #postedCount = 0;
@@ -117,8 +117,8 @@ export class Deliveries implements AsyncDisposable {
   }
 
   /**
-   * Returns the changes that queue a message for each of the subscriptions; the caller calls `written` once they are
-   * committed.
+   * Returns the document changes that queue a message for each of the subscriptions. The caller calls `written` once
+   * they are committed.
    */
   enqueue(subscriptions: readonly Subscription[], message: TopicMessage) {
     const { clock, limits, newId, logger } = this.#options;
@@ -182,8 +182,8 @@ export class Deliveries implements AsyncDisposable {
   }
 
   /**
-   * Sends one message of each subscription in turn, while slots are free; returns the time at which the next
-   * rate-limited one is due.
+   * Sends one message of each subscription in round-robin order while slots are free. Returns the time at which the
+   * next message of a rate-limited subscription is due.
    */
   #dispatch(): number {
     const { limits, clock, receivesPerSecondMax } = this.#options;
@@ -191,8 +191,8 @@ export class Deliveries implements AsyncDisposable {
     let nextMs = Infinity;
     for (let isBegun = true; isBegun;) {
       isBegun = false;
-      // Iterates over a copy: a subscription moves to the end when it is served, and must not be served twice in a
-      // round.
+      // Iterates over a copy. A subscription moves to the end of the map when it is served, and must not be served
+      // twice in one round.
       for (const [arn, line] of Array.from(this.#lines)) {
         if (this.#sendingCount >= limits.sendingMax) return nextMs;
         if (line.waiting.size === 0 && line.sendingCount === 0 && line.nextMs <= nowMs) this.#lines.delete(arn);
@@ -235,7 +235,7 @@ export class Deliveries implements AsyncDisposable {
     });
   }
 
-  /** Resolves with the time of the next attempt; null when the delivery has ended. */
+  /** Attempts one delivery. Resolves with the time of the next attempt; null if the delivery has ended. */
   async #deliver(key: string, closing: AbortSignal): Promise<number | null> {
     const { documents, clock, prepare: written, limits, send, record, onEnded: ended, logger } = this.#options;
     const found = await documents.get(kind, key);
@@ -275,7 +275,10 @@ export class Deliveries implements AsyncDisposable {
     return null;
   }
 
-  /** Keeps an undelivered message in place of the oldest ones; the caller calls `written` only after the commit. */
+  /**
+   * Stores an undeliverable message, and removes the oldest ones above the limit. The caller calls `written` once the
+   * changes are committed.
+   */
   #keepUndelivered(key: string, body: string) {
     const surplusCount = Math.max(0, this.#undelivered.size + 1 - this.#options.limits.undeliveredMax);
     const surplus = [...this.#undelivered.values().take(surplusCount)];
@@ -290,7 +293,10 @@ export class Deliveries implements AsyncDisposable {
     return { changes, written };
   }
 
-  /** Repeats a write until it succeeds: otherwise a full disk would repeat a delivered message. */
+  /**
+   * Repeats a write until it succeeds. Otherwise a message that was delivered while the disk was full would be
+   * delivered again.
+   */
   async #persist(
     { subscriptionArn: ownerName }: Delivery,
     changes: readonly DocumentChange[],

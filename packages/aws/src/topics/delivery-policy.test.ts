@@ -7,7 +7,7 @@ import {
   redeliveryDelayMs,
 } from "./delivery-policy.ts";
 
-/** The delays of a policy in seconds, until there are no more. */
+/** Returns all retry delays of a policy, in seconds. */
 function delays(healthyRetryPolicy: object): readonly number[] {
   const said = parseDeliveryPolicy(JSON.stringify({ healthyRetryPolicy }), "subscription");
   const { retries } = mergeDeliveryPolicy(defaultDeliveryPolicy, said);

@@ -4,12 +4,15 @@ import { invalidParameter } from "./topic.ts";
 const backoffFunctions = ["linear", "arithmetic", "geometric", "exponential"] as const;
 type BackoffFunction = (typeof backoffFunctions)[number];
 
-/** The retries of a message that its endpoint has not accepted; the names are SNS's. */
+/** The retries of a message that its endpoint has not accepted. SNS defines the names of the fields. */
 export interface RetryPolicy {
   readonly minDelayTarget: number;
   readonly maxDelayTarget: number;
   readonly numRetries: number;
-  /** Immediate retries, then retries after the minimum delay, then after growing delays, then after the maximum. */
+  /**
+   * Number of immediate retries. After them follow `numMinDelayRetries` with the minimum delay, retries with growing
+   * delays, and `numMaxDelayRetries` with the maximum delay.
+   */
   readonly numNoDelayRetries: number;
   readonly numMinDelayRetries: number;
   readonly numMaxDelayRetries: number;
@@ -19,12 +22,12 @@ export interface RetryPolicy {
 /** The delivery settings of one HTTP endpoint. */
 export interface DeliveryPolicy {
   readonly retries: RetryPolicy;
-  /** Null for no limit. */
+  /** Maximum number of messages per second; null: no limit. */
   readonly receivesPerSecondMax: number | null;
   readonly contentType: string;
 }
 
-/** SNS's policy for HTTP endpoints without one. */
+/** SNS's default policy for HTTP endpoints. */
 export const defaultDeliveryPolicy: DeliveryPolicy = {
   retries: {
     minDelayTarget: 20,
@@ -39,7 +42,7 @@ export const defaultDeliveryPolicy: DeliveryPolicy = {
   contentType: "text/plain; charset=UTF-8",
 };
 
-/** SNS's limits: of one delay, of the number of retries, and of all delays together. */
+/** SNS's limits on one delay, on the number of retries, and on the sum of all delays. */
 const delaySecondsMax = 3600;
 const retriesMax = 100;
 const allSecondsMax = 3600;
@@ -59,7 +62,7 @@ const contentTypes = new Set([
   "application/xml",
 ]);
 
-/** Returns the milliseconds until the next attempt after `attemptCount` attempts; null if there is none. */
+/** Returns the milliseconds until the next attempt after `attemptCount` attempts; null if no retry is left. */
 export function redeliveryDelayMs(policy: RetryPolicy, attemptCount: number): number | null {
   const { numRetries, numNoDelayRetries, numMinDelayRetries, numMaxDelayRetries } = policy;
   const retry = attemptCount - 1;
@@ -73,8 +76,8 @@ export function redeliveryDelayMs(policy: RetryPolicy, attemptCount: number): nu
 }
 
 /**
- * Returns the delay at the position `way` (0 to 1) between minimum and maximum. SNS's documentation shows the curves of the backoff
- * functions without formulas.
+ * Returns the delay at a position `way`, from 0 (minimum) to 1 (maximum). SNS documents the backoff functions only as
+ * curves, so these formulas approximate them.
  */
 function grown({ backoffFunction, minDelayTarget: min, maxDelayTarget: max }: RetryPolicy, way: number): number {
   switch (backoffFunction) {
@@ -94,7 +97,8 @@ function grown({ backoffFunction, minDelayTarget: min, maxDelayTarget: max }: Re
 export type PolicyLevel = "topic" | "subscription";
 
 /**
- * The settings of a policy; missing ones are null. A topic's policy says whether its subscriptions may have their own.
+ * The settings of a policy document; a missing setting is null. A topic's policy defines whether a subscription's own
+ * policy overrides it.
  */
 export interface PartialDeliveryPolicy {
   readonly retries: RetryPolicy | null;
@@ -103,7 +107,7 @@ export interface PartialDeliveryPolicy {
   readonly mayBeOverridden: boolean;
 }
 
-/** Returns the policy `said`, with its missing settings taken from `under`. */
+/** Returns the policy `said`. Settings that it does not have are those of `under`. */
 export function mergeDeliveryPolicy(under: DeliveryPolicy, said: PartialDeliveryPolicy): DeliveryPolicy {
   return {
     retries: said.retries ?? under.retries,
@@ -121,7 +125,7 @@ const members = {
   subscription: { retries: "healthyRetryPolicy", throttle: "throttlePolicy", request: "requestPolicy" },
 } as const;
 
-/** Throws AwsError, with `where` before its text. */
+/** Parses a policy document. Throws AwsError, with `where` before its text. */
 export function parseDeliveryPolicy(text: string, level: PolicyLevel, where = ""): PartialDeliveryPolicy {
   const refuse = (what: string) => invalidParameter(`${where}DeliveryPolicy: ${what}`);
   if (Buffer.byteLength(text) > policyBytesMax) throw refuse(`it is longer than ${policyBytesMax} bytes`);

@@ -2,26 +2,26 @@ import { createHash } from "node:crypto";
 import type { AttemptOutcome, Delivery } from "./delivery.ts";
 import type { Topic } from "./topic.ts";
 
-/** The end of a message's delivery to one subscription. */
+/** The result of delivering a message to one subscription. */
 export interface EndedDelivery {
   readonly delivery: Delivery;
   readonly endpoint: string;
   readonly isDelivered: boolean;
   /** The outcome of the last attempt; null for a message without an attempt. */
   readonly outcome: AttemptOutcome | null;
-  /** The reason for giving it up; null for a delivered message. */
+  /** The reason why the message was discarded; null for a delivered message. */
   readonly why: string | null;
 }
 
-/** A line for a log group, if the topic's roles enable it. */
+/** A line for a log group about a delivery. */
 export interface StatusLine {
   readonly group: string;
   readonly text: string;
 }
 
 /**
- * Returns SNS's log line for a delivery: for all failures, and for the configured percentage of successes. `chance`: in
- * [0, 1).
+ * Returns SNS's log line for a delivery; null if it is not logged. All failures are logged, and the configured
+ * percentage of successes. `chance` is a random number in [0, 1).
  */
 export function deliveryStatus(
   topic: Topic,

@@ -2,7 +2,7 @@ import { unreachable } from "@galatea/base";
 import { redeliveryDelayMs, type RetryPolicy } from "./delivery-policy.ts";
 import type { TopicMessage } from "./message-format.ts";
 
-/** A message in delivery to one subscription. */
+/** A message to deliver to one subscription. */
 export interface Delivery {
   readonly subscriptionArn: string;
   readonly message: TopicMessage;
@@ -10,12 +10,12 @@ export interface Delivery {
   readonly notBeforeMs: number;
 }
 
-/** The outcome of an attempt. */
+/** The outcome of one attempt. */
 export type AttemptOutcome =
   | { readonly kind: "answered"; readonly status: number }
-  /** No response arrived in time. */
+  /** No connection could be opened, or no response arrived in time. */
   | { readonly kind: "unreachable"; readonly why: string }
-  /** The operator's settings forbid messages to this address. */
+  /** The operator's settings forbid sending messages to this address. */
   | { readonly kind: "forbidden"; readonly why: string };
 
 export type DeliveryDecision =
@@ -39,7 +39,7 @@ export function decideAfterAttempt(
     case "answered": {
       const { status } = outcome;
       if (status >= 200 && status <= 299) return { do: "forget" };
-      // A client error would be the same for the next attempt.
+      // Another attempt would fail with the same client error.
       const isFinal = status >= 400 && status <= 499 && status !== 429;
       return isFinal
         ? { do: "give-up", why: `the endpoint answered ${status}` }

@@ -20,7 +20,7 @@ const verdict = (
   return lookedAt(parseFilterPolicy({ policy: JSON.stringify(policy), scope }), looked).verdict;
 };
 
-/** To the end, with the number of pieces that it took. */
+/** Evaluates a filter to its end, and returns its verdict and its number of steps. */
 function lookedAt(policy: FilterPolicy, message: FilteredMessage) {
   const looking = evaluateFilter(policy, message);
   for (let pieces = 1; ; pieces += 1) {
@@ -29,7 +29,7 @@ function lookedAt(policy: FilterPolicy, message: FilteredMessage) {
   }
 }
 
-/** A rule, the attributes it lets through, and those it keeps back. */
+/** A rule, the attributes that it accepts, and the attributes that it rejects. */
 const rules: readonly [rule: unknown, passing: readonly MessageAttribute[], kept: readonly MessageAttribute[]][] = [
   ["rugby", [text("rugby"), list("x", "rugby")], [text("Rugby"), text("rugby "), list("x"), number(1)]],
   [1.5, [number(1.5), list(1, 1.5)], [number(1), text("1.5")]],
@@ -73,7 +73,7 @@ test("a message passes if every key matches one of its rules, including exists: 
   assert.equal(asked({}), "no-attributes");
   assert.equal(verdict({ b: [{ exists: false }] }, "MessageAttributes", {}), "passes");
   assert.equal(verdict({}, "MessageAttributes", {}), "passes");
-  // An attribute's name is no member that every object has.
+  // `constructor` is a member of every JavaScript object, but not of a message's attributes.
   assert.equal(
     verdict({ constructor: [{ exists: true }] }, "MessageAttributes", { attributes: { a: text("x") } }),
     "attributes-differ",
@@ -118,7 +118,8 @@ const refusals: readonly [policy: string, scope: FilterScope, words: string][] =
     "FilterPolicy: Filter policy can not have more than 5 keys",
   ],
   [JSON.stringify({ a: Array(151).fill("x") }), "MessageBody", "FilterPolicy: Filter policy is too complex"],
-  // Three levels of four, and two of three: 3 * 4 * 2 * 3 = 72; with nine instead of four it is 162.
+  // Each list counts its length times its depth. With four values instead of nine, this policy has (4 * 3) * (3 * 2) =
+  // 72 combinations; with nine values it has 162.
   [
     JSON.stringify({ a: { b: { c: Array(9).fill("x") } }, d: { e: ["1", "2", "3"] } }),
     "MessageBody",
@@ -158,8 +159,8 @@ for (const [policy, scope, words] of refusals) {
 }
 
 /**
- * Slow comparisons with a message of the maximum length, and the number of steps; there may be five times as many
- * rules.
+ * Slow comparisons with a message of the maximum length, and the minimum number of steps that they must take. A policy
+ * may have five times as many rules.
  */
 const slow: readonly [what: string, rules: readonly unknown[], value: unknown, piecesMin: number][] = [
   [

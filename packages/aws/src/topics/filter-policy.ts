@@ -2,7 +2,7 @@ import type { MessageAttribute } from "./message-format.ts";
 import { ruleAccepts, FilterPolicyError, parseFilterRule, type FilterRule, type FilterValue } from "./filter-rule.ts";
 import { invalidParameter, type FilterScope, type FilterText } from "./topic.ts";
 
-/** A condition on a message, or a choice of several (`$or`). A message passes when all clauses of the policy hold. */
+/** A condition on a message, or alternatives (`$or`). A message passes if all clauses of the policy are true. */
 type Clause =
   | { readonly is: "field"; readonly path: string; readonly rules: readonly FilterRule[] }
   | { readonly is: "either"; readonly of: readonly (readonly Clause[])[] };
@@ -10,18 +10,20 @@ type Clause =
 export interface FilterPolicy {
   readonly scope: FilterScope;
   readonly clauses: readonly Clause[];
-  /** Paths of the fields that the policy reads, and of the objects around them. */
+  /** Paths of the fields that the policy reads, and of the objects that contain these fields. */
   readonly paths: ReadonlySet<string>;
 }
 
-/** SNS's own limits: of a policy's text, its names, its combinations of values, and its depth. */
+/** SNS's limits on a policy's text, its names and its combinations of values. */
 const policyBytesMax = 262_144;
 const keysMax = 5;
 const combinationsMax = 150;
-/** Depth and choices multiply a policy's combinations, so no policy that SNS accepts is deeper. */
+/**
+ * Maximum depth. Depth and alternatives multiply the combinations, so SNS accepts no policy that is deeper than this.
+ */
 const levelsMax = combinationsMax;
 
-/** Throws AwsError in SNS's words, with `where` before them. */
+/** Parses a filter policy. Throws AwsError with SNS's text, and `where` before it. */
 export function parseFilterPolicy({ policy, scope }: FilterText, where = ""): FilterPolicy {
   const refuse = (text: string) => invalidParameter(`${where}FilterPolicy: ${text}`);
   if (Buffer.byteLength(policy) > policyBytesMax) throw refuse(`Filter policy is longer than ${policyBytesMax} bytes`);
@@ -61,8 +63,8 @@ interface Place {
 }
 
 /**
- * Reads the clauses of an object, and the number of combinations including earlier ones: each list's length times its
- * depth.
+ * Reads the clauses of an object. Also returns the number of combinations so far, to which each list contributes its
+ * length times its depth.
  */
 function readClauses(json: Readonly<Record<string, unknown>>, place: Place, reading: Reading) {
   const { path, depth, combinations } = place;
@@ -97,7 +99,7 @@ function readClauses(json: Readonly<Record<string, unknown>>, place: Place, read
   return { clauses, combinations: product };
 }
 
-/** The fields of a message's body that policies read: parsed at most once for all subscriptions, on demand. */
+/** The fields of a message that policies read. The body is parsed on demand, at most once for all subscriptions. */
 export class FilteredMessage {
   readonly attributes: Readonly<Record<string, MessageAttribute>>;
   readonly #text: string;
@@ -108,7 +110,7 @@ export class FilteredMessage {
     this.attributes = message.attributes;
   }
 
-  /** Returns undefined for a body that is not JSON. */
+  /** Returns the parsed body; undefined if it is not JSON. */
   body(): unknown {
     return (this.#body ??= { json: parsed(this.#text) }).json;
   }
@@ -122,12 +124,12 @@ function parsed(text: string): unknown {
   }
 }
 
-/** The result of a filter, by which CloudWatch counts the messages that it excludes. */
+/** The result of a filter. CloudWatch counts excluded messages separately for each reason. */
 export type FilterVerdict = "passes" | "attributes-differ" | "no-attributes" | "body-differs" | "no-body";
 
 /**
- * Returns whether a message passes a subscription's policy. Subscribers choose the rules and publishers the values, so
- * together they may take seconds: the generator yields after each few milliseconds of work.
+ * Returns whether a message passes a subscription's policy. Subscribers choose the rules and publishers choose the
+ * values, so an evaluation may take seconds. The generator therefore yields every few milliseconds.
  */
 export function* evaluateFilter(policy: FilterPolicy, message: FilteredMessage): Generator<void, FilterVerdict, void> {
   if (policy.clauses.length === 0) return "passes";
@@ -142,15 +144,15 @@ export function* evaluateFilter(policy: FilterPolicy, message: FilteredMessage):
   return (yield* matchesClauses(policy.clauses, (path) => found.get(path) ?? null, effort)) ? "passes" : "body-differs";
 }
 
-/** Cost of comparing a value, in characters of a text that is searched. */
+/** Cost of comparing a value, as an equivalent number of searched characters. */
 const comparisonChars = 100;
 const chunkChars = 500_000;
 
-/** Counts the work since the last yield to the event loop. */
+/** The cost of the comparisons since the last yield to the event loop. */
 class FilterCost {
   #chars = 0;
 
-  /** Returns whether to yield after this value. */
+  /** Adds the cost of a value. Returns whether to yield after it. */
   isOver(value: unknown): boolean {
     this.#chars += comparisonChars + (typeof value === "string" ? value.length : 0);
     if (this.#chars < chunkChars) return false;
@@ -159,7 +161,7 @@ class FilterCost {
   }
 }
 
-/** Returns null for a missing field. */
+/** Returns the values of a field; null for a missing field. */
 type Values = (path: string) => readonly FilterValue[] | null;
 
 function* matchesClauses(
@@ -191,7 +193,7 @@ function* matchesClause(clause: Clause, values: Values, effort: FilterCost): Gen
   return false;
 }
 
-/** Returns a reader of attributes that parses each once, however many clauses use it. */
+/** Returns a reader of attributes. It parses each attribute once, even if several clauses use it. */
 function attributesRead(attributes: Readonly<Record<string, MessageAttribute>>): Values {
   const known = new Map<string, readonly FilterValue[] | null>();
   return (name) => {
@@ -204,8 +206,7 @@ function attributesRead(attributes: Readonly<Record<string, MessageAttribute>>):
 }
 
 /**
- * Returns an attribute's values: binary attributes are invisible to SNS's filters, and an array has the values of its
- * elements.
+ * Returns an attribute's values. An array has the values of its elements. SNS's filters do not see binary attributes.
  */
 function attributeValues(
   attributes: Readonly<Record<string, MessageAttribute>>,
@@ -222,8 +223,8 @@ function attributeValues(
 }
 
 /**
- * Collects the values at each of the paths, including those of every element of an array on the way. It visits only the
- * paths, and uses no stack for deep documents, which publishers choose.
+ * Collects the values at each of the paths, including the values in all elements of an array on the path. Visits only
+ * these paths. Does not recurse, because publishers choose the depth of the document.
  */
 function* bodyValues(body: Readonly<Record<string, unknown>>, paths: ReadonlySet<string>, effort: FilterCost) {
   const found = new Map<string, FilterValue[]>();

@@ -10,16 +10,16 @@ type Comparison = "=" | "<" | "<=" | ">" | ">=";
 export type FilterRule =
   | { readonly is: "equal"; readonly value: FilterValue }
   | { readonly is: "prefix" | "suffix" | "equals-ignore-case"; readonly text: string }
-  /** The texts around each `*`. */
+  /** The texts between the `*`, including the empty texts at the ends. */
   | { readonly is: "wildcard"; readonly parts: readonly string[] }
   | { readonly is: "numeric"; readonly bounds: readonly { readonly comparison: Comparison; readonly bound: number }[] }
   | { readonly is: "cidr"; readonly network: BlockList }
   | { readonly is: "exists"; readonly isThere: boolean }
   | { readonly is: "anything-but"; readonly but: FilterRule }
-  /** A set, because a list may have tens of thousands of values. */
+  /** A list may have tens of thousands of values, so a set is used. */
   | { readonly is: "none-of"; readonly values: ReadonlySet<FilterValue> };
 
-/** Returns whether an existing value satisfies a rule. */
+/** Returns whether a value satisfies a rule. Missing fields are handled by the caller. */
 export function ruleAccepts(rule: FilterRule, value: FilterValue): boolean {
   switch (rule.is) {
     case "equal":
@@ -66,7 +66,10 @@ function isWithin(value: number, { comparison, bound }: { readonly comparison: C
   }
 }
 
-/** Searches each part after the previous one. The first occurrence suffices, so there is no backtracking. */
+/**
+ * Returns whether a text contains the parts in order. Each part is searched after the previous one. The first
+ * occurrence suffices, so there is no backtracking.
+ */
 function matchesParts(parts: readonly string[], text: string): boolean {
   const first = parts[0] ?? "";
   const last = parts.at(-1) ?? "";
@@ -82,7 +85,7 @@ function matchesParts(parts: readonly string[], text: string): boolean {
   return true;
 }
 
-/** Reads one rule of a policy; throws SNS's text for an error without its `Invalid parameter: `. */
+/** Parses one rule of a policy. Throws FilterPolicyError with SNS's text, without the prefix `Invalid parameter: `. */
 export function parseFilterRule(json: unknown): FilterRule {
   if (json === null || typeof json === "string" || typeof json === "boolean") return { is: "equal", value: json };
   if (typeof json === "number") return { is: "equal", value: inRange(json) };
@@ -115,7 +118,7 @@ export function parseFilterRule(json: unknown): FilterRule {
   }
 }
 
-/** An error in a policy. */
+/** An error in a filter policy. */
 export class FilterPolicyError extends Error {
   override readonly name = "FilterPolicyError";
 }
@@ -125,16 +128,16 @@ function textOf(operator: string, value: unknown): string {
   throw new FilterPolicyError(`${operator} match pattern must be a string`);
 }
 
-/** Checks SNS's range for numbers, from minus to plus a billion. */
+/** Returns a number within SNS's range, from minus to plus one billion. Throws FilterPolicyError for others. */
 function inRange(value: number): number {
   if (value >= -1e9 && value <= 1e9) return value;
   throw new FilterPolicyError("Numbers must be between -1000000000 and 1000000000");
 }
 
-/** Returns the rule for `anything-but`. */
+/** Parses the value of `anything-but`. */
 function exceptionOf(value: unknown): FilterRule {
   if (!Array.isArray(value)) {
-    // Nested `anything-but` would recurse as deep as the input.
+    // A nested `anything-but` is rejected, because the recursion would be as deep as the input.
     if (isException(value)) throw new FilterPolicyError("Unsupported anything-but pattern: anything-but");
     const but = parseFilterRule(value);
     const isSimple = ["equal", "prefix", "suffix", "wildcard", "equals-ignore-case"].includes(but.is);
@@ -155,7 +158,7 @@ const isException = (value: unknown) =>
 
 const comparisons: readonly string[] = ["=", "<", "<=", ">", ">="] satisfies readonly Comparison[];
 
-/** Reads one comparison, or a range: `[">", 0, "<=", 150]`. */
+/** Parses one comparison, or a range such as `[">", 0, "<=", 150]`. */
 function boundsOf(value: unknown) {
   if (!Array.isArray(value) || value.length === 0) throw new FilterPolicyError("Invalid member in numeric match: ]");
   const [first, low, second, high, ...more] = value as readonly unknown[];

@@ -1,7 +1,7 @@
 /**
- * SNS topics: subscriptions, publications, and messages in delivery to HTTP endpoints. A message is a document for each
- * of its subscriptions until that has accepted it, so a crash of the platform loses nothing that was published. The
- * module knows no HTTP: the caller passes in a `SendMessage`.
+ * SNS topics: subscriptions, publications, and deliveries of messages to HTTP endpoints. A message is stored as a
+ * document for each of its subscriptions until the endpoint has accepted it, so a crash of the platform loses no
+ * published message. This module does not use HTTP itself: the caller passes in a `SendMessage`.
  */
 export type { AttemptOutcome } from "./delivery.ts";
 export { parseDeliveryPolicy } from "./delivery-policy.ts";

@@ -6,7 +6,7 @@ export interface MessageAttribute {
   readonly Value: string;
 }
 
-/** The message for a subscription's endpoint, without its parts that depend on the time of sending. */
+/** The message for a subscription's endpoint, without the fields that depend on the time of sending. */
 export type TopicMessage =
   | {
       readonly type: "Notification";
@@ -26,7 +26,7 @@ export type TopicMessage =
       readonly token: string;
     };
 
-/** URLs that a message contains. */
+/** The URLs that a message contains. */
 export interface MessageLinks {
   readonly certificateUrl: string;
   readonly subscribeUrl: (topicArn: string, token: string) => string;
@@ -49,7 +49,10 @@ export interface FormattedMessage {
 
 const timestamp = (ms: number) => new Date(ms).toISOString();
 
-/** Returns the HTTP request that SNS sends for a message, with the names, order and signature of its documentation. */
+/**
+ * Returns the HTTP request that SNS sends for a message, with the field names, field order and signature that SNS
+ * documents.
+ */
 export function formatMessage(
   message: TopicMessage,
   writing: MessageFormat & { readonly isRaw: boolean; readonly contentType: string },
@@ -107,7 +110,7 @@ function document(message: TopicMessage, writing: MessageFormat): object {
   }
 }
 
-/** Returns names and values sorted by name, each on a line of its own. */
+/** Returns the text to sign: field names and values, sorted by name, each on a line of its own. */
 export function textToSign(message: TopicMessage, links: MessageLinks): string {
   const { type, messageId, topicArn, text, timestampMs } = message;
   const common = {

@@ -8,12 +8,12 @@ import {
 import { parseFilterPolicy, type FilterPolicy } from "./filter-policy.ts";
 import type { Subscription, Topic } from "./topic.ts";
 
-/** The parsed policies of topics and subscriptions, each parsed once. */
+/** The parsed policies of topics and subscriptions. Each policy is parsed once. */
 export class SubscriptionPolicies {
   readonly #filters = new WeakMap<Subscription, FilterPolicy>();
   readonly #policies = new WeakMap<Topic | Subscription, PartialDeliveryPolicy>();
 
-  /** Returns null for a subscription that gets every message. */
+  /** Returns a subscription's filter policy; null for a subscription that receives every message. */
   filter(subscription: Subscription): FilterPolicy | null {
     if (subscription.filter === null || subscription.filter.policy === "") return null;
     const found = this.#filters.get(subscription);
@@ -29,7 +29,9 @@ export class SubscriptionPolicies {
     return { policy: mergeDeliveryPolicy(defaultDeliveryPolicy, said), mayBeOverridden: said.mayBeOverridden };
   }
 
-  /** Returns the subscription's own policy over its topic's, if the topic allows it. */
+  /**
+   * Returns a subscription's effective policy. Its own settings override those of its topic, if the topic allows it.
+   */
   ofSubscription(topic: Topic, subscription: Subscription): DeliveryPolicy {
     const { policy, mayBeOverridden } = this.ofTopic(topic);
     const said = mayBeOverridden ? this.#policiesOf(subscription, "subscription") : null;

@@ -1,4 +1,7 @@
-/** A platform that is killed after any write of a move of a topic, a subscription or a message: nothing that was published is lost. */
+/**
+ * Kills a platform after each write of an operation on a topic, a subscription or a message. No published message may
+ * be lost.
+ */
 import { eventually } from "@galatea/base/core/eventually-fixture.ts";
 import { silentLogger, systemClock, type Clock } from "@galatea/base";
 import {
@@ -11,7 +14,7 @@ import { deliveryLimits } from "./deliveries.ts";
 import { topicLimits, type Topic } from "./topic.ts";
 import { Topics } from "./topics.ts";
 
-/** A clock on which a minute, in which SNS tries three times more, is six hundredths of a second. */
+/** A clock that runs a thousand times faster: SNS's three retries within a minute take 60 ms. */
 const beganMs = systemClock.epochMs();
 const fast: Clock = {
   epochMs: () => beganMs + (systemClock.epochMs() - beganMs) * 1000,
@@ -39,7 +42,7 @@ const asked = {
   accountId: topic.accountId,
 } as const;
 
-/** The requests that the endpoint got, and its responses. */
+/** The requests that the endpoint received, and the statuses of its responses. */
 interface Outside {
   readonly received: readonly string[];
   readonly statuses: readonly number[];
@@ -48,7 +51,7 @@ interface Outside {
 class World implements AsyncDisposable {
   topics!: Topics;
   readonly received: string[];
-  /** The next ones; 200 behind them. */
+  /** Statuses of the next responses. When the list is empty, the status is 200. */
   readonly statuses: number[];
 
   constructor({ received, statuses }: Outside) {
@@ -89,9 +92,12 @@ class World implements AsyncDisposable {
 interface Found {
   readonly topics: string;
   readonly subscriptions: string;
-  /** At least once each: a platform that is killed before it has recorded what was taken sends it again. */
+  /**
+   * Messages that the endpoint received, each at least once. A platform that is killed before it has recorded a
+   * delivery sends the message again.
+   */
   readonly received: string;
-  /** On their way, and given up. */
+  /** The number of messages in delivery, and of undeliverable messages. */
   readonly messages: readonly [underWay: number, dead: number];
 }
 

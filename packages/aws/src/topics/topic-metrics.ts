@@ -17,7 +17,7 @@ export type TopicMetric = keyof typeof topicMetricUnits;
 
 export type RecordTopicMetric = (topicArn: string, metric: TopicMetric, value: number) => void;
 
-/** The metric of a message that a filter excludes, in addition to NumberOfNotificationsFilteredOut. */
+/** The metrics that count a message that a filter excludes. NumberOfNotificationsFilteredOut counts it, too. */
 export const filteredMetrics: Readonly<Record<Exclude<FilterVerdict, "passes">, TopicMetric>> = {
   "attributes-differ": "NumberOfNotificationsFilteredOut-MessageAttributes",
   "no-attributes": "NumberOfNotificationsFilteredOut-NoMessageAttributes",

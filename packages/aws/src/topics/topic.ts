@@ -10,24 +10,26 @@ export interface Topic {
   readonly createdMs: number;
   readonly displayName: string;
   readonly signatureVersion: SignatureVersion;
-  /** The text of the request; null for SNS's default. */
+  /** The policy document of the request; null: SNS's default policy. */
   readonly deliveryPolicy: string | null;
-  /** Which deliveries are logged; null for none. */
+  /** The settings for logging deliveries; null: deliveries are not logged. */
   readonly feedback: DeliveryFeedback | null;
 }
 
-/** Settings for logging deliveries to CloudWatch Logs. A role enables the logging; its permissions are not evaluated. */
+/**
+ * Settings for logging deliveries to CloudWatch Logs. A role enables logging. The role's permissions are not evaluated.
+ */
 export interface DeliveryFeedback {
   readonly successRole: string | null;
-  /** Percentage. */
+  /** Percentage of successful deliveries that are logged. */
   readonly successSampleRate: number;
   readonly failureRole: string | null;
 }
 
-/** The part of a message that a filter reads. */
+/** The part of a message that a filter policy applies to. */
 export type FilterScope = "MessageAttributes" | "MessageBody";
 
-/** The filter of a subscription, as in its request; an empty policy lets everything pass. */
+/** The filter of a subscription, as in its request. An empty policy accepts every message. */
 export interface FilterText {
   readonly policy: string;
   readonly scope: FilterScope;
@@ -36,7 +38,7 @@ export interface FilterText {
 export type DeliveryProtocol = "http" | "https";
 
 export type SubscriptionState =
-  /** The token was sent to the endpoint, which has not confirmed it yet. */
+  /** The endpoint has received the token and has not confirmed it yet. */
   | { readonly at: "pending"; readonly token: string; readonly untilMs: number }
   | { readonly at: "confirmed"; readonly mayLeaveByLink: boolean };
 
@@ -49,7 +51,7 @@ export interface Subscription {
   readonly isRaw: boolean;
   /** Null for a subscription without a filter. */
   readonly filter: FilterText | null;
-  /** The text of the request; null for the topic's policy. */
+  /** The policy document of the request; null: the topic's policy applies. */
   readonly deliveryPolicy: string | null;
   readonly state: SubscriptionState;
 }
@@ -68,7 +70,7 @@ export function topicArn(name: string, owner: { readonly region: string; readonl
   return `arn:aws:sns:${owner.region}:${owner.accountId}:${name}`;
 }
 
-/** Returns the topic of a topic's or subscription's ARN; null for any other ARN. */
+/** Returns the topic's ARN for the ARN of a topic or a subscription; null for any other ARN. */
 export function topicArnOf(arn: string): string | null {
   return (
     /^(arn:aws[a-z-]*:sns:[a-z0-9-]*:\d{12}:[A-Za-z0-9_-]{1,256}(?:\.fifo)?)(?::[0-9a-f-]{36})?$/.exec(arn)?.[1] ?? null

@@ -1,4 +1,4 @@
-/** The book of subscriptions on a clock that is moved. */
+/** Tests topics and subscriptions with a clock that the tests advance. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { silentLogger } from "@galatea/base";
@@ -69,7 +69,7 @@ test("messages dropped while the disk is full evict no stored message", async ()
       return super.write(changes);
     }
   })(memory);
-  // An endpoint that never answers, so that each message is one too many.
+  // An endpoint that never responds, so that the queue stays full and each further message is discarded.
   const send: TopicsOptions["send"] = (_url, _message, signal) =>
     new Promise((_, reject) => signal.addEventListener("abort", () => reject(signal.reason as Error)));
   await using topics = await opened(new SteppedClock(), {

@@ -35,7 +35,7 @@ export interface TopicsOptions {
   readonly record: RecordTopicMetric;
   /** Writes a line to a log group. */
   readonly log: (line: StatusLine) => void;
-  /** Returns a number in [0, 1); decides which deliveries are logged. */
+  /** Returns a random number in [0, 1), which decides whether a delivery is logged. */
   readonly random: () => number;
   readonly newId: () => string;
   readonly newToken: () => string;
@@ -54,7 +54,7 @@ export interface Publication {
 const topicKind = "sns-topic";
 const subscriptionKind = "sns-subscription";
 
-/** Topics and subscriptions, in memory and as documents. Methods throw AwsError. */
+/** Topics and subscriptions, in memory and as documents. The methods throw AwsError. */
 export class Topics implements AsyncDisposable {
   readonly #options: TopicsOptions;
   readonly #topics = new Map<string, Topic>();
@@ -100,7 +100,7 @@ export class Topics implements AsyncDisposable {
     return this.find(arn) ?? raise(topicNotFound());
   }
 
-  /** Returns the subscriptions of one topic or of all, sorted by ARN. */
+  /** Returns the subscriptions of one topic or, for null, of all topics. Sorted by ARN. */
   subscriptions(topicArn: string | null): readonly Subscription[] {
     const nowMs = this.#options.clock.epochMs();
     return [...this.#subscriptions.values()]
@@ -112,7 +112,7 @@ export class Topics implements AsyncDisposable {
     return this.#subscriptions.get(arn) ?? raise(subscriptionNotFound());
   }
 
-  /** Creates a topic; an existing one stays unchanged. */
+  /** Creates a topic. An existing topic with the ARN stays unchanged. */
   async create(topic: Topic): Promise<void> {
     await this.#lock.run("", async () => {
       if (this.#topics.has(topic.arn)) return;
@@ -145,7 +145,10 @@ export class Topics implements AsyncDisposable {
     });
   }
 
-  /** Subscribes an endpoint, which gets a token to confirm it; returns an existing subscription of the endpoint. */
+  /**
+   * Subscribes an endpoint, which receives a token to confirm the subscription. Returns the endpoint's existing
+   * subscription if there is one.
+   */
   async subscribe(asked: {
     readonly topicArn: string;
     readonly protocol: DeliveryProtocol;
@@ -202,7 +205,7 @@ export class Topics implements AsyncDisposable {
     });
   }
 
-  /** Confirms a subscription by the token that its endpoint got. */
+  /** Confirms a subscription with the token that the endpoint received. */
   async confirm(topicArn: string, token: string, mayLeaveByLink: boolean): Promise<Subscription> {
     return await this.#lock.run("", async () => {
       this.topic(topicArn);
@@ -224,7 +227,7 @@ export class Topics implements AsyncDisposable {
     });
   }
 
-  /** Deletes a subscription; succeeds for an unknown one. */
+  /** Deletes a subscription. Succeeds for an unknown one. */
   async unsubscribe(arn: string): Promise<void> {
     await this.#lock.run("", async () => {
       if (!this.#subscriptions.has(arn)) return;
@@ -233,7 +236,10 @@ export class Topics implements AsyncDisposable {
     });
   }
 
-  /** Resolves with the message's id when it is in delivery to all confirmed subscriptions. */
+  /**
+   * Publishes a message. Resolves with its id once the message is stored for all confirmed subscriptions; does not wait
+   * for deliveries.
+   */
   async publish(publication: Publication): Promise<string> {
     const prepared = (await this.prepare(publication)) ?? raise(topicNotFound());
     if (prepared.changes.length > 0) await this.#write(prepared.changes);
@@ -241,7 +247,10 @@ export class Topics implements AsyncDisposable {
     return prepared.messageId;
   }
 
-  /** Prepares a publication for a transaction with other changes; null for an unknown topic. */
+  /**
+   * Prepares a publication that the caller commits together with other changes. Resolves with null for an unknown
+   * topic.
+   */
   async prepare({ topicArn, subject, text, attributes }: Publication) {
     if (this.find(topicArn) === null) return null;
     const { newId, clock } = this.#options;
@@ -275,8 +284,8 @@ export class Topics implements AsyncDisposable {
   }
 
   /**
-   * Returns the subscriptions that a message is for. Publishers choose the amount of work, so the event loop runs other
-   * work in between.
+   * Returns the subscriptions whose filter accepts a message. Publishers and subscribers choose the amount of work, so
+   * this yields to the event loop.
    */
   async #filtered(confirmed: readonly Subscription[], message: Publication) {
     const meant: Subscription[] = [];
@@ -328,8 +337,8 @@ export class Topics implements AsyncDisposable {
   }
 
   /**
-   * Returns the message in the form of its subscription. Returns null when the subscription or the topic was deleted, or the confirmation
-   * is for an older token.
+   * Returns the message in the format of its subscription. Returns null if the subscription or the topic was deleted,
+   * or if the message asks to confirm an older token.
    */
   #written({ subscriptionArn, message }: Delivery) {
     const subscription = this.#subscriptions.get(subscriptionArn);
@@ -350,7 +359,7 @@ export class Topics implements AsyncDisposable {
   }
 }
 
-/** Length of a message's text above which its filters run in a tick of their own. */
+/** Length of a message's text above which each filter runs in an event loop tick of its own. */
 const longTextChars = 16_384;
 
 type Terms = Pick<Subscription, "isRaw" | "filter" | "deliveryPolicy">;

@@ -1,2 +1,2 @@
-/** The one module that decides about requests without a signature. */
+/** Decides what a request without a signature may access. No other module decides this. */
 export { unsignedAccess, type UnsignedAccess } from "./unsigned-access.ts";

@@ -4,12 +4,12 @@ import { createGunzip } from "node:zlib";
 import { AwsError, readToBuffer, reserveCallMemory, type ByteLease } from "@galatea/base";
 import type { RawExchange } from "./service-row.ts";
 
-/** Maximum output of one step of decompression. */
+/** Maximum output of one decompression step, in bytes. */
 const inflateStepBytes = 64 * 1024;
 
 /**
- * Reads a body of at most `bytesMax`, rejecting a longer one before it is buffered, and its SHA-256. The hash is
- * computed in chunks, because that of a long body at once would block the event loop.
+ * Reads a body of at most `bytesMax` bytes and computes its SHA-256. Rejects a longer body before it is buffered. The
+ * hash is computed chunk by chunk, because hashing a long body at once would block the event loop.
  */
 export async function readHashedBody(
   request: IncomingMessage,
@@ -26,7 +26,7 @@ export async function readHashedBody(
   return { body, sha256Hex: hash.digest("hex") };
 }
 
-/** Returns the announced length, after taking its memory; null if the request has none. */
+/** Returns the announced length of the body and reserves memory for it; null if the request announces none. */
 function announcedLength(request: IncomingMessage, bytesMax: number, memory: ByteLease): number | null {
   const announced = request.headers["content-length"];
   if (announced === undefined) return null;
@@ -36,9 +36,10 @@ function announcedLength(request: IncomingMessage, bytesMax: number, memory: Byt
 }
 
 /**
- * Decodes `Content-Encoding: gzip`, which metric publishers use. Takes memory for the output step by step, so that a
- * small body takes little and a decompression bomb is rejected when memory runs out. Throws AwsError for a body over
- * `bytesMax`, for one without memory, and for invalid gzip; it returns the memory then.
+ * Decodes `Content-Encoding: gzip`, which publishers of metrics use. Reserves memory for the output step by step. A
+ * small body therefore needs little memory, and a decompression bomb is rejected when the memory budget is exhausted.
+ * Throws AwsError for a body over `bytesMax`, for exhausted memory and for invalid gzip, and then releases the reserved
+ * memory.
  */
 export async function decodeBody(
   request: IncomingMessage,
@@ -60,7 +61,7 @@ export async function decodeBody(
       inflatedBytes += chunk.length;
       chunks.push(chunk);
     }
-    // The chunks and their concatenation exist at the same time.
+    // The chunks and their concatenation exist at the same time, so memory is reserved for both.
     reserveCallMemory(memory, inflatedBytes);
     const inflated = Buffer.concat(chunks, inflatedBytes);
     memory.shrinkBy(inflatedBytes);
@@ -73,9 +74,9 @@ export async function decodeBody(
 }
 
 /**
- * Verifies a request's signature, which requires reading the body, and returns the request with the body already read. Without
- * authentication, returns the request unread. No body is buffered for a caller without a known key. `service`: the name of the called
- * service in credential scopes.
+ * Verifies a request's signature, which requires the body, and returns the request with the buffered body. Without
+ * authentication, returns the request with its body unread. Rejects a caller without a known key before buffering.
+ * `service` is the called service's name in credential scopes.
  */
 export async function verifiedRequest(
   { request, response, context, authenticator }: RawExchange,

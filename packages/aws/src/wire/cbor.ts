@@ -1,6 +1,6 @@
 /**
- * Encodes the content of errors as CBOR (RFC 8949): texts, numbers, booleans, null, lists, and maps with texts as keys.
- * Requests in CBOR are not decoded.
+ * Encodes the document of an error as CBOR (RFC 8949). Supports texts, numbers, booleans, null, lists, and maps with
+ * texts as keys. There is no decoder: requests in CBOR are not supported.
  */
 export function encodeCbor(value: unknown): Buffer {
   if (value === null || value === undefined) return Buffer.from([0xf6]);
@@ -24,7 +24,7 @@ function encodeNumber(value: number): Buffer {
   return bytes;
 }
 
-/** Returns a major type and its argument, below 2^32. */
+/** Encodes a major type with its argument, which must be below 2^32. */
 function head(major: number, argument: number): Buffer {
   if (argument < 24) return Buffer.from([(major << 5) | argument]);
   const [code, byteLength] = argument < 2 ** 8 ? [24, 1] : argument < 2 ** 16 ? [25, 2] : [26, 4];

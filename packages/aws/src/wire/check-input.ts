@@ -3,8 +3,8 @@ import type { ModelledService } from "./service-row.ts";
 import { validateInput } from "./validate.ts";
 
 /**
- * Checks JSON from elsewhere than the wire, which is a valid input of the operation afterwards. Throws AwsError with
- * the service's messages.
+ * Checks JSON that was not received as a request, such as a file, as the operation's input. Throws AwsError with the
+ * service's messages. After the check, the value is a valid input of the operation.
  */
 export function checkInput({ model, validationCodes }: ModelledService, operation: string, value: object): void {
   const input = model.operations[operation]?.input;

@@ -5,10 +5,12 @@ const idleMsMax = 2000;
 const checksMax = 10;
 
 /**
- * Call this before a response that may precede the end of its request's body: the connection then ends with the
- * response. Remaining input is read and dropped until its end, until none arrives for two seconds, or for twenty
- * seconds at most. A connection that is closed with unread bytes is reset, and a client that has not read the response
- * loses it.
+ * Makes the connection end with the response. Call this before a response that may precede the end of its request's
+ * body.
+ *
+ * After the response, the remaining input is read and dropped until the body ends, until no input arrives for two
+ * seconds, or for at most twenty seconds. Closing a connection with unread bytes resets it, and a client that has not
+ * read the response then loses it.
  */
 export function closeIfUnread(response: ServerResponse, clock: Clock): void {
   const { req: request, socket } = response;
@@ -17,7 +19,7 @@ export function closeIfUnread(response: ServerResponse, clock: Clock): void {
   if (socket !== null) {
     const close = socket.destroySoon.bind(socket);
     let isAnswered = false;
-    // Node calls this method once the last response is written.
+    // Node calls this method once it has written the last response.
     socket.destroySoon = () => {
       isAnswered = true;
       if (request.complete) close();
@@ -41,6 +43,6 @@ export function closeIfUnread(response: ServerResponse, clock: Clock): void {
   request.resume();
 }
 
-/** A request that is answered at once: Node has not reported the end of its body yet. */
+/** Needed for a request that is answered at once, when Node has not yet reported the end of its body. */
 const hasBody = (headers: IncomingHttpHeaders) =>
   headers["transfer-encoding"] !== undefined || Number(headers["content-length"] ?? 0) > 0;

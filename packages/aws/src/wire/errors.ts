@@ -10,11 +10,11 @@ export interface ServiceErrors {
   readonly validationCodes: ValidationCodes;
 }
 
-/** An error in a protocol. */
+/** An error with the names and status that a protocol sends. */
 export interface WireError {
   /** The shape's name, or the code if no model lists it. */
   readonly type: string;
-  /** The code for query clients and query-compatible services. */
+  /** The code for clients of the query protocol and of query-compatible services. */
   readonly code: string;
   readonly status: number;
   readonly fault: boolean;
@@ -35,13 +35,13 @@ export const signatureCodes: Readonly<Record<SignatureFailureReason, readonly [j
 };
 
 /**
- * Converts a thrown value. A database that cannot be reached is reported as ServiceUnavailable; anything else but an
- * AwsError or an invalid signature is a bug, reported as InternalFailure.
+ * Converts a thrown value to an AwsError. A database that cannot be reached becomes ServiceUnavailable. Any other value
+ * that is not an AwsError or an invalid signature is a bug and becomes InternalFailure.
  */
 export function toAwsError(thrown: unknown, protocol: OperationProtocol | "rest-json"): AwsError {
   if (thrown instanceof AwsError) return thrown;
   if (!(thrown instanceof SignatureFailure)) {
-    // A code that clients retry.
+    // Clients retry ServiceUnavailable.
     const isAway = diskFaultOf(thrown) === "unreachable";
     const [code, statusFallback] = isAway
       ? (["ServiceUnavailable", 503] as const)
@@ -55,7 +55,10 @@ export function toAwsError(thrown: unknown, protocol: OperationProtocol | "rest-
   return new AwsError(protocol === "query" ? query : json, message, { cause: thrown, statusFallback });
 }
 
-/** Returns the client's text for an internal error. Faults of the disk (full, read-only, not permitted) and of the database are named; other details are only in the log. */
+/**
+ * Returns the client's text for an internal error. It names a fault of the disk (full, read-only, not permitted) or of
+ * the database. All other details are only in the log.
+ */
 function internalText(thrown: unknown): string {
   const fault = diskFaultOf(thrown);
   if (fault === null) return "An internal error occurred; the server's log has the details.";
@@ -63,7 +66,10 @@ function internalText(thrown: unknown): string {
   return `${text.charAt(0).toUpperCase()}${text.slice(1)}`;
 }
 
-/** Finds the error in the service's model, by code or by shape name, for its status and both of its names. */
+/**
+ * Returns an error with the status, code and shape name that the service's model defines for it. The error's code may
+ * be a code or a shape name.
+ */
 export function wireError(words: ServiceErrors | null, error: AwsError): WireError {
   const [type, found] = modelled(words?.model ?? null, error.code);
   const status = found?.status ?? (found?.fault === true ? 500 : error.statusFallback);
@@ -74,13 +80,13 @@ export function wireError(words: ServiceErrors | null, error: AwsError): WireErr
 
 function modelled(model: ServiceModel | null, code: string): [string, ErrorModel | undefined] {
   const errors = model?.errors ?? {};
-  // If two shapes have one code, the shape with that name is used.
+  // A shape whose name equals the code has priority over shapes that declare the code.
   if (Object.hasOwn(errors, code)) return [code, errors[code]];
   for (const [shape, error] of Object.entries(errors)) if (error.code === code) return [shape, error];
   return [code, undefined];
 }
 
-/** Returns the error's document; the message's member is `message` or `Message`, by its shape. */
+/** Returns the error's document. The shape decides whether the member with the message is `message` or `Message`. */
 export function errorDocument(model: ServiceModel | null, error: WireError): Record<string, unknown> {
   const shape = model?.shapes[error.type];
   const members = shape?.type === "structure" ? Object.keys(shape.members) : [];

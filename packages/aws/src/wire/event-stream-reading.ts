@@ -6,7 +6,7 @@ export interface ReadEvent {
   readonly payload: Buffer;
 }
 
-/** Returns the complete messages at the beginning of `bytes`, and the bytes after them. Throws where a checksum is wrong. */
+/** Returns the complete messages at the beginning of `bytes`, and the bytes after them. Throws for a wrong checksum. */
 export function readEvents(bytes: Buffer): { readonly events: readonly ReadEvent[]; readonly rest: Buffer } {
   const events: ReadEvent[] = [];
   let at = 0;

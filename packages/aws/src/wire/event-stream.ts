@@ -2,16 +2,19 @@ import { crc32 } from "node:zlib";
 
 export const eventStreamType = "application/vnd.amazon.eventstream";
 
-/** Headers of names and texts. Names are shorter than 256 bytes, texts than 32 KiB. */
+/** The headers of a message, all with text values. Names must be shorter than 256 bytes, values shorter than 32 KiB. */
 export type EventHeaders = readonly (readonly [name: string, value: string])[];
 
-/** Bytes before the headers: the length of the whole message, that of its headers, and the checksum of both. */
+/**
+ * Size of the prelude before the headers: the length of the message, the length of the headers, and the checksum of
+ * both.
+ */
 const preludeBytes = 12;
 const checksumBytes = 4;
-/** The type of a header with a text value. */
+/** The code for a header with a text value. */
 const textType = 7;
 
-/** Returns the bytes of headers; callers reuse them for frequent kinds of messages. */
+/** Encodes headers. Callers reuse the bytes for frequent kinds of messages. */
 export function encodeEventHeaders(headers: EventHeaders): Buffer {
   const parts: Buffer[] = [];
   for (const [name, value] of headers) {

@@ -1,14 +1,14 @@
 export interface OrderedSelection<Row, Entry> {
-  /** Returns the list entry of a row, null for a row that does not match. */
+  /** Returns the list entry of a row; null for a row that does not match. */
   readonly entryOf: (row: Row) => Entry | null;
-  /** Negative if the first comes before the second. */
+  /** Compares two entries; negative if `a` precedes `b`. */
   readonly order: (a: Entry, b: Entry) => number;
   readonly countMax: number;
 }
 
 /**
- * Returns the first entries in order. Each batch of rows is processed in a tick of its own, and a few pages of entries
- * are in memory.
+ * Returns the first `countMax` entries in order. Each batch of rows is processed in an event loop tick of its own. Only
+ * a few pages of entries are in memory.
  */
 export async function firstInOrder<Row, Entry>(
   batches: AsyncIterable<readonly Row[]>,

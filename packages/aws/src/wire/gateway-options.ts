@@ -4,7 +4,7 @@ import type { Authenticator, CredentialLookup } from "../signing/index.ts";
 import type { ServiceRow } from "./service-row.ts";
 import type { ServiceTable } from "./service-table.ts";
 
-/** Returns whether the owner of a verified key may perform an action on the resource with an ARN. */
+/** Returns whether the owner of a verified key may perform an action on the resource with this ARN. */
 export type PermissionCheck = (accessKeyId: string, action: string, resource: string) => boolean;
 
 export interface GatewayOptions {
@@ -15,11 +15,14 @@ export interface GatewayOptions {
   readonly isAllowed?: PermissionCheck;
   readonly regionDefault: string;
   readonly accountIdDefault: string;
-  /** Maximum size of a modelled operation's request, before and after decompression. */
+  /** Maximum size of the body of a modelled operation, before and after decompression, in bytes. */
   readonly operationBodyBytesMax?: number;
-  /** Returns the error text if a request is rejected because of its host or origin, else null. Called before all other checks. */
+  /**
+   * Returns the error text if a request must be rejected because of its host or origin, else null. Called before all
+   * other checks.
+   */
   readonly rejectionText?: (request: IncomingMessage) => string | null;
-  /** Memory of buffered bodies and responses; without it each is limited on its own. */
+  /** Memory for buffered bodies and responses; absent: each is only limited individually. */
   readonly requestMemory?: ByteBudget;
   readonly logger: Logger;
   readonly clock?: Clock;

@@ -301,7 +301,7 @@ test("a client that sends a body over the limit to its end still receives the re
   const head =
     "POST / HTTP/1.1\r\nHost: x\r\nConnection: close\r\nX-Amz-Target: SageMaker.CreateModel\r\nTransfer-Encoding: chunked\r\n\r\n";
   const body = Buffer.alloc(8_000_000, "x");
-  // Not a byte of the answer is read before all is sent.
+  // Reads nothing of the response before the request is sent completely.
   socket.pause().write(`${head}${body.byteLength.toString(16)}\r\n`);
   socket.write(body);
   socket.write("\r\n0\r\n\r\n", () => socket.resume());

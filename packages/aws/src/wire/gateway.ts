@@ -17,7 +17,7 @@ import { validateInput } from "./validate.ts";
 import { writeXml } from "./xml.ts";
 
 export interface Gateway {
-  /** Serves one request; never rejects. For `server.on("request")` and `server.on("checkContinue")` alike. */
+  /** Serves one request and never rejects. For both `server.on("request")` and `server.on("checkContinue")`. */
   readonly handle: (request: IncomingMessage, response: ServerResponse) => void;
   /** Registers `handle` for both events. */
   attach(server: Server): void;
@@ -64,7 +64,7 @@ async function serve(gateway: GatewayState, request: IncomingMessage, response: 
   const userAgent = request.headers["user-agent"] ?? "";
   const nextTick = () => gateway.loopQueue.next(signal);
   const context = contextOf(gateway, scope, { signal, memory, nextTick, userAgent });
-  // Responses are data, not pages: a browser must not guess their type or run scripts in them.
+  // A response is data and not a web page. Without this header, a browser might guess its type and run scripts in it.
   response.setHeader("X-Content-Type-Options", "nosniff");
   const { authenticator, logger, clock } = gateway;
   const exchange = { request, response, context, authenticator, logger, clock };
@@ -79,7 +79,7 @@ function contextOf(
 ): CallContext {
   const accessKeyId = scope?.accessKeyId ?? null;
   const credential = accessKeyId === null ? undefined : gateway.credentials?.(accessKeyId);
-  // An access key of twelve digits names its account, as in other self-hosted clouds.
+  // An access key of twelve digits is used as the account id, as other self-hosted clouds do.
   const named = accessKeyId !== null && /^\d{12}$/.test(accessKeyId) ? accessKeyId : gateway.accountIdDefault;
   const region = scope === null || scope.region === "" ? gateway.regionDefault : scope.region;
   const accountId = credential?.accountId ?? named;
@@ -104,7 +104,7 @@ async function serveRaw(gateway: GatewayState, service: RawService, exchange: Ra
 
 type OperationDestination = Exclude<RequestDestination, { readonly at: "raw" }>;
 
-/** The requested operation, by the protocol of the request. */
+/** The operation that a request calls, and the protocol of the request. */
 type ResolvedOperation =
   | { readonly protocol: "json" | "cbor"; readonly service: ModelledService; readonly operation: string }
   | {
@@ -114,7 +114,7 @@ type ResolvedOperation =
       readonly form: QueryForm;
     };
 
-/** Reads, verifies, parses, checks, runs and answers one operation, in this order. */
+/** Reads, verifies, parses, checks and runs one operation, and sends its response, in this order. */
 async function serveOperation(
   gateway: GatewayState,
   destination: OperationDestination,
@@ -162,7 +162,7 @@ function resolve(
     const { name, isServed } = destination;
     throw isServed ? noOperation(name, method, pathOf(url)) : unknownService(`'${name}'`);
   }
-  // With GET, an image or a link in any web page could perform an action.
+  // If GET were accepted, an image or a link in any web page could perform an action.
   if (method !== "POST") {
     throw new AwsError("MethodNotAllowed", "Actions require the method POST.", { statusFallback: 405 });
   }
@@ -208,7 +208,7 @@ async function run(
     : parseJsonInput(model, operation.input, body);
   const code = isForm ? validationCodes.query : validationCodes.json;
   if (operation.input !== undefined) validateInput(model, operation.input, parsed, code);
-  // The rows' types are generated from the model that has just checked the input.
+  // `input` has the type that the row expects, because both the type and the check above come from the same model.
   const input = parsed as never;
   const action = `${service.iamPrefix}:${resolved.operation}`;
   checkPermit(gateway, context, { action, resource: () => row.resource?.(input, context) ?? "*", protocol });
@@ -216,7 +216,7 @@ async function run(
   const output = (await row.handle(input, context)) as Readonly<Record<string, unknown>>;
   if (isForm) {
     const content = queryResult(model, operation, output, context.requestId);
-    // Yields between the handler and the serialization, because both may take long for a hundred thousand data points.
+    // Yields between the handler and the serialization. With a hundred thousand data points, each takes long.
     await context.nextTick();
     return sendResponse(
       response,
@@ -261,7 +261,7 @@ function unknownOperation(service: ModelledService, operation: string, protocol:
 }
 
 /**
- * Throws AwsError if the caller may not perform the action of a row. Without authentication every caller may perform
+ * Throws AwsError if the caller may not perform the action of a row. Without authentication, every caller may perform
  * every action.
  */
 function checkPermit(
@@ -276,7 +276,7 @@ function checkPermit(
   throw accessDenied(protocol, `User: ${accessKeyId} is not authorized to perform: ${action} on resource: ${resource}`);
 }
 
-/** Returns the error with the code that clients of that protocol know. */
+/** Returns the error with the code that clients of the protocol expect. */
 function accessDenied(protocol: WireProtocol, text: string): AwsError {
   const isXml = protocol === "query" || protocol === "rest-xml";
   return new AwsError(isXml ? "AccessDenied" : "AccessDeniedException", text, { statusFallback: 403 });

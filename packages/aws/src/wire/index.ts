@@ -1,9 +1,11 @@
 /**
  * Amazon's protocols, driven by the rows of the services and their published models. `createGateway` serves every API
- * on one port: it finds the service, verifies signatures if credentials are configured, reads bodies up to a limit,
- * parses and checks inputs, checks permissions, calls the handlers and writes outputs and errors. Handlers throw
- * AwsError; anything else is a bug and becomes InternalFailure. `service-row.ts` defines rows: `ModelledService` for
- * operations with members, `RawService` for operations with bodies (S3, sagemaker-runtime).
+ * on one port. It finds the service, verifies the signature if credentials are configured, and reads the body up to a
+ * limit. Then it parses and checks the input, checks the permission, calls the handler and sends the output or error.
+ * Handlers throw AwsError; any other error is a bug and becomes InternalFailure.
+ *
+ * `service-row.ts` defines the rows: `ModelledService` for services with a published model, `RawService` for services
+ * that read bodies themselves (S3, sagemaker-runtime).
  */
 export { createGateway, type Gateway } from "./gateway.ts";
 export { createStandbyGateway } from "./standby-gateway.ts";

@@ -3,10 +3,10 @@ import type { MemberModel, ScalarShape, ServiceModel, StructureShape } from "../
 import { formatTimestamp, parseTimestamp } from "./timestamp.ts";
 import { shapeOf } from "./validate.ts";
 
-/** Maximum depth of recursion, above that of any model. */
+/** Maximum depth of recursion. It exceeds the depth of every model. */
 const depthMax = 64;
 
-/** Parses a JSON body as `shapeName`: unknown members are ignored, null means absent, wrong types are rejected. */
+/** Parses a JSON body as `shapeName`. Unknown members are ignored, null means absent, and a wrong type is an error. */
 export function parseJsonInput(
   model: ServiceModel,
   shapeName: string | undefined,
@@ -104,7 +104,10 @@ function asObject(value: unknown): Record<string, unknown> {
   return value as Record<string, unknown>;
 }
 
-/** Returns the service's own error: the token that was found, and the expected type. */
+/**
+ * Returns the error of AWS services for a value of the wrong type. Its text names the value's JSON token and the
+ * expected type.
+ */
 function wrongType(value: unknown, wanted: string): AwsError {
   return new AwsError("SerializationException", `${tokenOf(value)} can not be converted to ${wanted}`);
 }
@@ -118,7 +121,8 @@ function tokenOf(value: unknown): string {
 }
 
 /**
- * Writes an output: only members of the model, absent if undefined or null, dates as epoch seconds, blobs as base64.
+ * Converts an output to JSON. It contains only members of the model, and none that are undefined or null. Dates become
+ * epoch seconds, blobs become base64.
  */
 export function toJson(model: ServiceModel, member: MemberModel, value: unknown): unknown {
   const shape = shapeOf(model, member.shape);

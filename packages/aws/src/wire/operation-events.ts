@@ -8,8 +8,8 @@ import { StreamWriter } from "./stream-writer.ts";
 import { shapeOf } from "./validate.ts";
 
 /**
- * The member of an operation's output that is an event stream: its handler returns an iterable of events with one
- * member each.
+ * The member of an operation's output that is an event stream. The operation's handler returns an iterable for it, and
+ * each event has one member.
  */
 export interface EventMember {
   readonly name: string;
@@ -35,9 +35,9 @@ export interface EventsExchange {
 }
 
 /**
- * Sends an event stream, after AWS JSON's initial message with the output's other members, of which there are none. An
- * AwsError with the code of one of the stream's events becomes that exception; any other failure ends the stream as an
- * error without a shape.
+ * Sends an event stream, after AWS JSON's initial message. That message is empty, because no output has other members.
+ * An AwsError becomes an exception event if the stream's model has its code. Any other failure becomes an error event,
+ * which ends the stream.
  */
 export async function sendEvents(
   { response, signal, model, logger }: EventsExchange,

@@ -1,18 +1,21 @@
 import { pageToken, positionOfToken, type Listing } from "./page-token.ts";
 
 export interface PageQuery {
-  /** Requested maximum; at most `pageMax`. */
+  /** The requested number of items. At most `pageMax` items are returned. */
   readonly countMax: number | undefined;
   readonly pageMax: number;
-  /** The token of the previous page; undefined for the first. */
+  /** The token that the previous page returned; undefined for the first page. */
   readonly token: string | undefined;
   readonly isDescending?: boolean;
   readonly listing: Listing;
-  /** Returns the error for a token of another listing. */
+  /** Returns the error for a token that another listing has issued. */
   readonly refusal: (token: string) => Error;
 }
 
-/** Returns a page of items, sorted by unique positions, and the token of the next page; undefined at the end. */
+/**
+ * Returns a page of items, sorted by their unique positions, and the token of the next page. The token is undefined on
+ * the last page.
+ */
 export function pageAfter<Item>(
   all: readonly Item[],
   placeOf: (item: Item) => string,

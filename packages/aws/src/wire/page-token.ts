@@ -1,25 +1,26 @@
 import { createHash } from "node:crypto";
 
-/** A listing: the operation and its input. A token is valid only for the listing that issued it. */
+/** A listing: an operation and its input. A token is valid only for the listing that has issued it. */
 export interface Listing {
   readonly operation: string;
   readonly input: object;
 }
 
-/** Members of inputs that select the page, not the listing. */
+/** Members of an input that select the page. They are not part of the listing's identity. */
 const tokenMembers = ["NextToken", "nextToken", "Marker"];
 const lengthMembers = ["MaxResults", "maxResults", "MaxRecords", "MaxDatapoints", "MaxItems", "limit"];
 const pageMembers = new Set([...tokenMembers, ...lengthMembers]);
 const digestBytes = 9;
 
 /**
- * Returns the token of the page after a position. It is valid for any page length, and after a restart of the platform.
+ * Returns the token of the page after a position. The token remains valid for any page length and after a restart of
+ * the platform.
  */
 export function pageToken(listing: Listing, place: string): string {
   return Buffer.concat([digestOf(listing, place), Buffer.from(place)]).toString("base64url");
 }
 
-/** Returns the position of a token; throws the error of `refusal` for a token of another listing. */
+/** Returns the position in a token. Throws the error of `refusal` for a token that another listing has issued. */
 export function positionOfToken(listing: Listing, token: string, refusal: (token: string) => Error): string {
   const bytes = Buffer.from(token, "base64url");
   const place = bytes.subarray(digestBytes).toString();

@@ -1,8 +1,8 @@
 import { assert } from "@galatea/base";
 
 /**
- * The models' patterns are Java's and unanchored, but apply to the whole value. These are Java's character classes, for
- * use inside and outside of brackets.
+ * Java's character classes, for use inside and outside of brackets. The models' patterns use Java's syntax. They are
+ * not anchored, but apply to the complete value.
  */
 const classes: Readonly<Record<string, string>> = {
   ASCII: "\\x00-\\x7F",
@@ -17,10 +17,16 @@ const classes: Readonly<Record<string, string>> = {
   Punct: "!-\\/:-@\\[-`{-~",
 };
 
-/** Maximum number of characters that a pattern is tested on: some models limit a value only by a slow pattern. */
+/**
+ * Maximum number of characters that a pattern is tested on. Some models limit a value only by a pattern that is slow
+ * for long values.
+ */
 export const patternInputCharsMax = 16_384;
 
-/** Returns null for a pattern that is malformed as published: then only the other constraints apply. */
+/**
+ * Compiles a pattern. Returns null for a pattern that is published in malformed form; then only the other constraints
+ * apply.
+ */
 export function compilePattern(pattern: string): RegExp | null {
   const source = `^(?:${rewriteJava(pattern)})$`;
   for (const flags of ["u", ""]) {

@@ -7,7 +7,7 @@ import type { XmlContent, XmlElements } from "./xml.ts";
 const parametersMax = 20_000;
 const nestedMax = 32;
 
-/** A tree of `Foo.member.1.Bar=x`: each node has a text, children, or both. */
+/** A node in the tree of a form with names such as `Foo.member.1.Bar`. Each node has a text, children, or both. */
 interface FormNode {
   text: string | null;
   readonly children: Map<string, FormNode>;
@@ -118,7 +118,7 @@ function scalarFromText(shape: ScalarShape, member: MemberModel, text: string, p
   }
 }
 
-/** Returns the content of a response's element, whose name is the operation's followed by `Response`. */
+/** Returns the content of the response's root element, whose name is the operation's name plus `Response`. */
 export function queryResult(
   model: ServiceModel,
   operation: OperationModel,

@@ -18,7 +18,7 @@ interface Serving extends AsyncDisposable {
   readonly send: (head: string, body?: string | Uint8Array) => Promise<Socket>;
 }
 
-/** A gateway whose endpoints read the body and answer with nothing. */
+/** Serves a gateway whose endpoints read the body and return an empty response. */
 async function serve(): Promise<Serving> {
   const budget = new ByteBudget(budgetBytes);
   const invoke = async (_name: string, _account: string, request: InvocationRequest) => {

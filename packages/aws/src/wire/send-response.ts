@@ -9,21 +9,22 @@ import { closeIfUnread } from "./close-if-unread.ts";
 import type { CallContext } from "./service-row.ts";
 import { writeXml } from "./xml.ts";
 
-/** The target and the format of an error response. */
+/** The response to which an error is sent, and the error's format. */
 export interface ErrorTarget {
   readonly response: ServerResponse;
   readonly context: Pick<CallContext, "requestId" | "signal">;
   /** Null for an unknown service. */
   readonly errors: ServiceErrors | null;
   readonly protocol: OperationProtocol | "rest-json";
-  /** Operation name for the log. */
+  /** The operation's name, for the log. */
   readonly operation: string;
   readonly logger: Logger;
   readonly clock?: Clock;
 }
 
 /**
- * Sends an error in the protocol of the request, and logs errors that are bugs. Closes the connection when the response has already begun.
+ * Sends an error in the protocol of the request. Logs errors that are bugs. If the response has already begun, closes
+ * the connection.
  */
 export function sendAwsError(reply: ErrorTarget, thrown: unknown): void {
   const { response, context, errors, protocol } = reply;
@@ -73,7 +74,7 @@ export function sendResponse(
   content: string | Buffer,
 ): void {
   const body = Buffer.from(content);
-  // The head is already sent when a keep-alive space preceded the document.
+  // The head is already sent if spaces for keep-alive preceded the document.
   if (response.headersSent) return void response.end(body);
   response.writeHead(status, { "Content-Type": contentType, "Content-Length": body.byteLength });
   response.end(body);

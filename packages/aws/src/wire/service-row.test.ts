@@ -18,7 +18,7 @@ import {
 } from "./service-row.ts";
 import { verifiedRequest } from "./body.ts";
 
-// Two services that the platform does not have. All that the gateway learns of them is in these rows.
+// Two services that the platform does not have. The gateway knows them only through these rows.
 
 const parcelsModel: ServiceModel = {
   service: "parcels",
@@ -85,7 +85,7 @@ const pipes: RawService = {
   kind: "raw",
   protocol: "rest-json",
   model: pipesModel,
-  // A scope other than the service's name, as sagemaker-runtime has SageMaker's.
+  // The scope differs from the service's name, as for sagemaker-runtime, whose scope is `sagemaker`.
   scope: "parcel-post",
   operations: { Flow: flow },
   setHeaders: (response, requestId) => void response.setHeader("x-pipe-id", requestId),
@@ -107,9 +107,9 @@ interface Asked {
   readonly path?: string;
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: string;
-  /** The name that the request is signed for by. */
+  /** The service name in the signature. */
   readonly scope?: string;
-  /** Headers that are added after the signature was made. */
+  /** Headers that are added after signing. */
   readonly unsigned?: Record<string, string>;
 }
 
@@ -147,7 +147,7 @@ interface Signed extends Required<Pick<Asked, "path" | "headers" | "body" | "sco
   readonly host: string;
 }
 
-/** The headers, all of them signed. */
+/** Returns the headers of a request with a signature that covers all of them. */
 function signature(signed: Signed): Record<string, string> {
   const hmac = (key: string | Buffer, text: string) => createHmac("sha256", key).update(text).digest();
   const hash = (text: string) => createHash("sha256").update(text).digest("hex");
@@ -203,7 +203,7 @@ test("a service's errors have the codes of its table row and model, in the proto
   const cbor = await gateway.ask({ path: "/service/Parcels_20261122/operation/SendParcel", headers: rpc });
   assert.deepEqual([cbor.status, cbor.headers.get("content-type")], [415, "application/cbor"]);
   assert.equal(cbor.headers.get("smithy-protocol"), "rpc-v2-cbor");
-  // A map of two, whose first entry is the error's type.
+  // A CBOR map with two entries. The first one is the error's type.
   assert.equal(cbor.bytes.subarray(0, 28).toString("latin1"), "\xa2\x66__type\x73UnsupportedProtocol");
 });
 

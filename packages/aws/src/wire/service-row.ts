@@ -5,29 +5,29 @@ import type { ServiceModel } from "../spec/index.ts";
 import type { UnsupportedMember } from "./unsupported-members.ts";
 import type { UnsupportedOperations } from "./unsupported-operations.ts";
 
-/** The caller of an operation: account and region come from the credential scope, never from the URL. */
+/** The caller of an operation. Account and region come from the credential scope, never from the URL. */
 export interface CallContext {
   readonly requestId: string;
   readonly region: string;
   readonly accountId: string;
-  /** The key that signed, null for an unsigned request. Verified only if credentials are configured. */
+  /** The key that signed the request; null for an unsigned request. Verified only if credentials are configured. */
   readonly accessKeyId: string | null;
   /** The header `User-Agent`; empty if absent. */
   readonly userAgent: string;
   readonly signal: AbortSignal;
   /**
-   * The call's share of the memory for calls in flight: its body and its response. All of it is returned when the
-   * connection is done with the call.
+   * The call's share of the memory for calls in flight, which contains its body and its response. It is released when
+   * the response has been sent or the connection is closed.
    */
   readonly memory: ByteLease;
   /**
-   * Resolves in the call's next tick of the event loop; rejects when the client has disconnected. Awaited before each
-   * step of a long computation.
+   * Resolves in the call's next tick of the event loop. Rejects when the client has disconnected. A long computation
+   * awaits it before each step, so that other calls make progress.
    */
   readonly nextTick: () => Promise<void>;
 }
 
-/** One AWS API of the platform, as the gateway needs to know it. */
+/** The description of one AWS API, from which the gateway serves it. */
 export type ServiceRow = ModelledService | RawService;
 
 interface ServiceFacts {
@@ -35,15 +35,17 @@ interface ServiceFacts {
   readonly scope: string;
 }
 
-/** A service with a published model, by which the gateway parses and checks requests and writes responses. */
+/**
+ * A service with a published model. The gateway parses and checks its requests and writes its responses from the model.
+ */
 export interface ModelledService extends ServiceFacts {
   readonly kind: "modelled";
   readonly model: ServiceModel;
   readonly validationCodes: ValidationCodes;
-  /** The service in IAM's actions, which are `<iamPrefix>:<operation>`. */
+  /** The prefix of the service's IAM actions, which are `<iamPrefix>:<operation>`. */
   readonly iamPrefix: string;
   readonly operations: Readonly<Record<string, OperationRow<never> | LazyRow<OperationRow<never>>>>;
-  /** Advice for operations of the model that are not implemented. */
+  /** Advice in errors for operations of the model that are not implemented. */
   readonly unsupportedOperations?: readonly UnsupportedOperations[];
 }
 
@@ -54,13 +56,13 @@ export interface ValidationCodes {
 }
 
 /**
- * One operation. Its input was parsed and checked against the published model (required members, types, patterns,
- * lengths, enums) with the service's own messages; its output is serialised by the model without unknown members.
- * Timestamps are Date, blobs Uint8Array, integers number. Handlers throw AwsError.
+ * One operation. The gateway parses and checks its input against the published model (required members, types,
+ * patterns, lengths, enums), and reports violations with the service's messages. It serializes the output by the model,
+ * without unknown members. Timestamps are Date, blobs Uint8Array, integers number. Handlers throw AwsError.
  */
 export interface OperationRow<Input, Output = object> {
   /**
-   * Returns the ARN of the operation's resource; `*` by default, for operations that IAM allows or denies for all
+   * Returns the ARN of the operation's resource. Absent: `*`, for operations that IAM allows or denies for all
    * resources at once.
    */
   readonly resource?: (input: Input, context: CallContext) => string;
@@ -69,7 +71,7 @@ export interface OperationRow<Input, Output = object> {
   readonly handle: (input: Input, context: CallContext) => Promise<Output>;
 }
 
-/** A row for each operation of a generated interface of `spec/gen`, and no other. */
+/** Exactly one row for each operation of a generated interface of `spec/gen`. */
 export type OperationRows<Operations extends OperationTypes<Operations>> = {
   readonly [Name in keyof Operations]: OperationRow<Operations[Name]["input"], Operations[Name]["output"]>;
 };
@@ -78,15 +80,15 @@ type OperationTypes<Operations> = {
   readonly [Name in keyof Operations]: { readonly input: object; readonly output: object };
 };
 
-/** Imports the code of an operation, which the first call needs, and returns its row. */
+/** A function that imports an operation's code and returns its row. The first call of the operation runs it. */
 export type LazyRow<Row> = () => Promise<Row>;
 
-/** Rows, some of which are loaded by their first call. */
+/** Rows of operations. Some are loaded by the first call of their operation. */
 export type LazyOperationRows<Operations extends OperationTypes<Operations>> = {
   readonly [Name in keyof Operations]: OperationRows<Operations>[Name] | LazyRow<OperationRows<Operations>[Name]>;
 };
 
-/** Returns rows for the named operations, which `load` imports. */
+/** Returns rows for the named operations. The first call of one of them runs `load`, which imports their code. */
 export function lazyRows<Rows extends Readonly<Record<Name, OperationRow<never>>>, Name extends string>(
   names: readonly Name[],
   load: () => Promise<Rows>,
@@ -99,8 +101,8 @@ export function lazyRows<Rows extends Readonly<Record<Name, OperationRow<never>>
 export const anyResource = (): string => "*";
 
 /**
- * A service whose requests are bodies rather than members, such as S3. The service reads its requests itself: the gateway calls `open`,
- * checks the permission for the opened call, and runs it.
+ * A service whose requests contain bodies rather than members, such as S3. The gateway calls `open`, which reads the
+ * request, then checks the permission for the opened call, and runs the call.
  */
 export interface RawService extends ServiceFacts {
   readonly kind: "raw";
@@ -108,15 +110,15 @@ export interface RawService extends ServiceFacts {
   readonly operations: Readonly<Record<string, { readonly action: string }>>;
   readonly protocol: "rest-json" | "rest-xml";
   /**
-   * Requests for the paths of the model's operations belong to this service. Null for a service without such a model:
-   * it gets everything signed for its scope, and everything unsigned that no other service takes.
+   * A service with a model receives the requests for the paths of its operations. Null: the service receives every
+   * request that is signed for its scope, and every unsigned request that no other service receives.
    */
   readonly model: ServiceModel | null;
   /** Sets the headers of every response. */
   readonly setHeaders: (response: ServerResponse, requestId: string) => void;
   /**
-   * Authenticates the request (with presigned URLs or signed chunks, whose bodies must not be buffered), finds the
-   * operation, and checks everything but the body. Answers `Expect: 100-continue` when it reads the body.
+   * Authenticates the request, finds the operation, and checks everything except the body, which may be too long to
+   * buffer. The call responds to `Expect: 100-continue` when it reads the body.
    */
   readonly open: (exchange: RawExchange) => Promise<OpenedCall>;
   /** Sends an error in the service's own format. */
@@ -127,7 +129,7 @@ export interface RawExchange {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
   readonly context: CallContext;
-  /** Null: requests are not authenticated. */
+  /** Verifies signatures; null: requests are not authenticated. */
   readonly authenticator: Authenticator | null;
   readonly logger: Logger;
   readonly clock: Clock;
@@ -143,7 +145,7 @@ export interface RawOperationRow<Call> {
 export interface OpenedCall {
   readonly action: string;
   readonly resource: () => string;
-  /** Further actions that the caller needs permission for, on all resources. */
+  /** Actions that the caller must also be permitted to perform, on all resources. */
   readonly additionalActions?: readonly string[];
   readonly handle: () => Promise<void>;
 }

@@ -14,7 +14,9 @@ export type WireProtocol = "json" | "query" | "cbor" | "rest-json" | "rest-xml";
 /** Protocols in which the gateway reads requests and writes responses itself. */
 export type OperationProtocol = Exclude<WireProtocol, "rest-json" | "rest-xml">;
 
-/** The service and operation of a request, before anything of its body but a form's Action was read. */
+/**
+ * The service and operation of a request. They are determined before the body is read, except for the Action of a form.
+ */
 export type RequestDestination =
   | {
       readonly at: "operation";
@@ -23,9 +25,9 @@ export type RequestDestination =
       readonly operation: string;
     }
   | { readonly at: "raw"; readonly service: RawService }
-  /** Null: determined by the form's own Version. */
+  /** Null: the Version in the form determines the service. */
   | { readonly at: "form"; readonly service: ModelledService | null }
-  /** `name`: a service; if it is one of the platform's (`isServed`), the operation is unknown. */
+  /** `name` is a service. If `isServed`, the platform has this service and only the operation is unknown. */
   | {
       readonly at: "unknown";
       readonly name: string;
@@ -60,8 +62,8 @@ export class ServiceTable {
   }
 
   /**
-   * Finds the destination in this order: a scope of a single service, target prefix, the paths of raw services, RPC
-   * path, form action.
+   * Finds a request's service and operation. Checks in this order: a scope that only one service has, the target
+   * prefix, the paths of raw services, the RPC path, and a form's action.
    */
   destinationOf(request: IncomingMessage): {
     readonly destination: RequestDestination;
@@ -72,7 +74,7 @@ export class ServiceTable {
     return { destination: this.#destination(request, scope?.service ?? null), scope };
   }
 
-  /** Returns the service of a form, by its Version. */
+  /** Returns the service of a form by the form's Version. */
   findByVersion(version: string): ModelledService | null {
     return this.#byVersion.get(version) ?? null;
   }
@@ -93,8 +95,8 @@ export class ServiceTable {
       return { at: "operation", service, protocol: "cbor", operation: decodeComponent(rpcOperation ?? "") };
     }
     const contentType = headers["content-type"] ?? "";
-    // The query protocol has one path; an unsigned upload by curl to any other path has the same content type and is
-    // S3's.
+    // The query protocol uses only the path `/`. An unsigned upload with curl to any other path has the content type of
+    // a form and is a request for S3.
     const isForm =
       path === "/" &&
       (contentType.startsWith("application/x-www-form-urlencoded") || queryValue(url, "Action") !== undefined);
@@ -119,12 +121,12 @@ export class ServiceTable {
     return { at: "operation", service, protocol: "json", operation: target.slice(dot + 1) };
   }
 
-  /** Returns the modelled service with a scope's name. */
+  /** Returns the modelled service with this name in credential scopes. */
   #findByScope(scope: string): ModelledService | null {
     return this.#byScope.get(scope)?.find((row) => row.kind === "modelled") ?? null;
   }
 
-  /** Returns the service of the prefix of X-Amz-Target, which is also the name in the paths of RPC protocols. */
+  /** Returns the service with this prefix of X-Amz-Target. Paths of RPC protocols contain the same prefix. */
   #findByTarget(prefix: string): ModelledService | null {
     return this.#byTarget.get(prefix) ?? null;
   }
@@ -137,7 +139,10 @@ export class ServiceTable {
   }
 }
 
-/** Matches `/endpoints/{EndpointName}/invocations` and the like, with any one segment for each label. */
+/**
+ * Returns a pattern that matches paths such as `/endpoints/{EndpointName}/invocations`. A label matches any single
+ * segment.
+ */
 function pathPattern(uris: readonly string[]): RegExp {
   const patterns = uris.map((uri) =>
     uri

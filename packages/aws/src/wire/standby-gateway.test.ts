@@ -32,7 +32,7 @@ test("a standby lives and is not ready", async () => {
   const ping = await fetch(`${url}/ping`);
   assert.deepEqual([ping.status, await ping.text()], [503, "standby\n"]);
   assert.equal((await fetch(`${url}/ping`, { method: "HEAD" })).status, 503);
-  // A bucket may have these names.
+  // A signed request for these paths is for a bucket with that name.
   assert.match(await (await fetch(`${url}/health`, { headers: signed("s3") })).text(), /<Code>ServiceUnavailable/);
 });
 

@@ -9,15 +9,16 @@ import type { WireProtocol } from "./service-table.ts";
 import { writeXml } from "./xml.ts";
 
 export interface StandbyGatewayOptions {
-  /** Returns the address of the platform that has the records; null: not known. */
+  /** Returns the address of the platform that is active; null: not known. */
   readonly leader: () => string | null;
   readonly clock: Clock;
   readonly logger: Logger;
 }
 
 /**
- * Creates the gateway of a platform that waits for the records of another one: `/health` reports that it lives, `/ping`
- * that it is not ready, and every other request gets ServiceUnavailable (503), which clients retry, in its protocol.
+ * Creates the gateway of a standby platform, which waits until the active platform releases its records. `/health`
+ * reports that this process is alive, and `/ping` that it is not ready. Every other request receives ServiceUnavailable
+ * (503) in its protocol, which clients retry.
  */
 export function createStandbyGateway(options: StandbyGatewayOptions): Gateway {
   const handle = (request: IncomingMessage, response: ServerResponse): void => {
@@ -38,7 +39,7 @@ export function createStandbyGateway(options: StandbyGatewayOptions): Gateway {
   };
 }
 
-/** Returns which probe an unsigned request is; a signed one is for a bucket with that name. */
+/** Returns which probe an unsigned request is. A signed request with such a path is for a bucket with that name. */
 function probe({ method = "GET", url = "/", headers }: IncomingMessage): "ping" | "health" | null {
   if (method !== "GET" && method !== "HEAD") return null;
   const name = /^\/(ping|health)$/.exec(pathOf(url))?.[1];
@@ -69,7 +70,9 @@ function sendUnavailable(
   sendResponse(response, 503, "application/xml", writeXml("Error", content, null));
 }
 
-/** Returns the protocol in which the clients of the platform's services read errors. S3 is the service of all that is no other's. */
+/**
+ * Returns the protocol in which the request's client reads errors. A request that matches no other service is for S3.
+ */
 function protocolOf({ method = "GET", url = "/", headers }: IncomingMessage): WireProtocol {
   if (headers["smithy-protocol"] === "rpc-v2-cbor") return "cbor";
   if (headers["x-amz-target"] !== undefined) return "json";

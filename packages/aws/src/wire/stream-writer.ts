@@ -2,15 +2,15 @@ import type { ServerResponse } from "node:http";
 import { waitForDrain } from "@galatea/base";
 
 /**
- * A response in chunks, with pauses of any length. While its client does not read, the port's limit for connections
- * without progress applies, and the writer waits.
+ * A response in chunks, with pauses of any length between them. While the client does not read, `write` waits, and the
+ * server's limit for connections without progress applies.
  */
 export class StreamWriter {
   readonly #response: ServerResponse;
   readonly #signal: AbortSignal;
   readonly #stallMsMax: number;
 
-  /** The head is sent with the first chunk. */
+  /** Prepares the response. The first chunk sends the head. */
   constructor(response: ServerResponse, signal: AbortSignal) {
     this.#response = response;
     this.#signal = signal;
@@ -18,12 +18,15 @@ export class StreamWriter {
     response.socket?.setTimeout(0);
   }
 
-  /** Resolves when another chunk can be written. Rejects with the signal's reason when the client has disconnected. */
+  /**
+   * Writes a chunk. Resolves when another chunk can be written. Rejects with the signal's reason when the client has
+   * disconnected.
+   */
   async write(part: Uint8Array | string): Promise<void> {
     const response = this.#response;
     this.#signal.throwIfAborted();
-    // Without cork: a corked chunked response loses the socket's backpressure (Node 24), and then the writer never
-    // waits.
+    // `cork` is not used. A corked chunked response loses the socket's backpressure (Node 24), and the writer would
+    // never wait.
     if (response.write(part)) return;
     response.socket?.setTimeout(this.#stallMsMax);
     await waitForDrain(response, this.#signal);

@@ -1,7 +1,10 @@
 import { AwsError, unreachable } from "@galatea/base";
 import type { TimestampFormat } from "../spec/index.ts";
 
-/** Parses epoch seconds (JSON, with fractions), ISO 8601 (query and XML) and RFC 1123 (headers) in any protocol. */
+/**
+ * Parses a timestamp. Every protocol accepts epoch seconds (JSON, with fractions), ISO 8601 (query and XML) and RFC
+ * 1123 (headers).
+ */
 export function parseTimestamp(value: unknown, format: string | undefined): Date {
   const numeric = typeof value === "string" && /^-?\d+(\.\d+)?$/.test(value) ? Number(value) : value;
   const date =

@@ -3,19 +3,19 @@ import { AwsError } from "@galatea/base";
 const shownCharsMax = 128;
 
 /**
- * A member that would change the behaviour or promise protection, and is not implemented: it is rejected, never
- * ignored.
+ * A member of an input that is not implemented. It would change the behaviour or promise protection, so it is rejected
+ * and never ignored.
  */
 export interface UnsupportedMember {
-  /** Names from the input inwards, joined by dots. */
+  /** Names of the nested members, outermost first, joined by dots. */
   readonly path: string;
-  /** Returns whether a value requests only the existing behaviour. */
+  /** Returns whether a value requests only the existing behaviour and can be accepted. */
   readonly harmless?: (value: unknown) => boolean;
 }
 
 /**
- * Throws an error that names the first of these members in an input that is not harmless; `of` is the owner's name in
- * the text.
+ * Throws an error that names the first of these members that the input has and that is not harmless. `of` is the name
+ * of the input in the error text.
  */
 export function rejectUnsupportedMembers(
   input: object,

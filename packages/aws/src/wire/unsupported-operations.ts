@@ -1,10 +1,10 @@
-/** Operations of a published model that are not implemented, with advice. */
+/** A group of operations of a published model that are not implemented, with advice for callers. */
 export interface UnsupportedOperations {
-  /** Their subject, as documentation lists it. */
+  /** The subject of the operations, as the documentation lists it. */
   readonly area: string;
-  /** Matches their names. */
+  /** Matches the names of the operations. */
   readonly named: RegExp;
-  /** The end of the error's text. */
+  /** The last part of the error text. */
   readonly advice: string;
 }
 

@@ -2,7 +2,7 @@ import { AwsError, assert, unreachable } from "@galatea/base";
 import type { ListShape, MapShape, ServiceModel, Shape, StringShape, StructureShape } from "../spec/index.ts";
 import { compilePattern, patternInputCharsMax } from "./pattern.ts";
 
-/** Maximum number of failures that are collected. The message's total counts no more than these. */
+/** Maximum number of violations that are collected and counted in the message. */
 const failuresMax = 50;
 const shownCharsMax = 1024;
 
@@ -12,9 +12,9 @@ interface Walk {
 }
 
 /**
- * Checks a parsed input against its shape and throws the service's validation error with every violated constraint, in
- * the wording of Amazon's framework: paths in lowerCamelCase, list items as `list.1.member`, constraints of a list's or
- * map's scalars reported for the collection.
+ * Checks a parsed input against its shape. Throws the service's validation error with every violated constraint, in the
+ * wording of Amazon's framework. In it, paths are in lowerCamelCase and list items are `list.1.member`. Violations by
+ * the scalars of a list or map are reported for the collection.
  */
 export function validateInput(model: ServiceModel, shapeName: string, value: unknown, code: string): void {
   const walk: Walk = { model, failures: [] };
@@ -153,7 +153,9 @@ const valueText = (side: "less" | "greater", bound: number) =>
 const patternText = (pattern: string) => `Member must satisfy regular expression pattern: ${pattern}`;
 const enumText = (values: readonly string[]) => `Member must satisfy enum value set: [${values.join(", ")}]`;
 
-/** Compiled once per shape of a model; the models are fixed, which bounds the map. */
+/**
+ * Compiled patterns. Each is compiled once per shape of a model; the number of shapes is fixed, which bounds the map.
+ */
 const compiled = new WeakMap<StringShape, { readonly expression: RegExp | null }>();
 function patternOf(shape: StringShape): RegExp | null {
   let entry = compiled.get(shape);
@@ -169,7 +171,7 @@ function join(path: string, member: string): string {
   return path === "" ? name : `${path}.${name}`;
 }
 
-/** Formats collections like Java: at least the first characters of a value, which may be megabytes long. */
+/** Formats a value as Java does, up to at least `charsMax` characters. A value may be megabytes long. */
 function render(value: unknown, charsMax: number): string {
   if (Array.isArray(value))
     return `[${renderItems(value.entries(), charsMax, ([, item], left) => render(item, left))}]`;

@@ -2,11 +2,14 @@ import type { IncomingHttpHeaders } from "node:http";
 import { isIP } from "node:net";
 import { queryValue } from "../signing/index.ts";
 
-/** The hosts and origins from which requests are accepted, independent of signatures. */
+/** The hosts and origins from which requests are accepted, whether they are signed or not. */
 export interface HostAndOriginRules {
-  /** Lower-case names and addresses that the platform accepts in addition to those of the loopback interface. */
+  /**
+   * Lower-case names and addresses that the platform accepts in addition to names and addresses of the loopback
+   * interface.
+   */
   readonly hosts: ReadonlySet<string>;
-  /** True if a Host header with any IP address is accepted. This is safe because DNS rebinding needs a host name. */
+  /** True if a Host header with any IP address is accepted. This is safe because DNS rebinding requires a host name. */
   readonly anyAddress: boolean;
   /** Returns whether the operator allows pages of an origin to request a URL. */
   readonly allowsPage: (origin: string, url: string) => boolean;
@@ -20,8 +23,8 @@ export interface RequestTarget {
 }
 
 /**
- * Returns the text with which a browser's cross-site request is rejected, or null. A browser sends a page's origin in
- * `Sec-Fetch-Site` and `Origin`; the `Host` of a rebound DNS name is the attacker's name.
+ * Returns the error text for a cross-site request of a browser, and null for a request to accept. A browser sends the
+ * page's origin in `Sec-Fetch-Site` and `Origin`. After DNS rebinding, `Host` contains the attacker's name.
  */
 export function rejectionOf({ url, headers }: RequestTarget, rules: HostAndOriginRules): string | null {
   for (const host of [headers.host, /^[a-z]+:\/\/([^/?#]*)/i.exec(url)?.[1]]) {
@@ -48,15 +51,15 @@ function isKnownHost(name: string, { hosts, anyAddress }: HostAndOriginRules): b
 }
 
 /**
- * Returns whether a name is the loopback interface: browsers resolve localhost and its subdomains without DNS (RFC
- * 6761).
+ * Returns whether a name is that of the loopback interface. Browsers resolve localhost and its subdomains without DNS
+ * (RFC 6761).
  */
 export function isLoopbackName(name: string): boolean {
   if (name === "localhost" || name.endsWith(".localhost") || name === "::1") return true;
   return isIP(name) === 4 && name.startsWith("127.");
 }
 
-/** Returns the name without port: `Name.:8770` is name, `[::1]:8770` is ::1. */
+/** Returns the host name without port and brackets: `Name.:8770` becomes `name`, and `[::1]:8770` becomes `::1`. */
 function hostName(host: string): string {
   const name = /^\[(.*)\](?::\d*)?$/.exec(host)?.[1] ?? host.replace(/:\d*$/, "");
   return name.toLowerCase().replace(/\.$/, "");

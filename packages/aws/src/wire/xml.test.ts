@@ -8,7 +8,7 @@ const numbers = Array.from({ length: 10_000 }, (_, index) => index + 1);
 const parts = numbers.map(partOf).join("");
 const open = '<?xml version="1.0" encoding="UTF-8"?>\n<Upload xmlns="http://s3.amazonaws.com/doc/2006-03-01/">';
 
-/** Returns the parsed document, and the number of ticks that it took. */
+/** Returns the parsed document, and the number of event loop ticks that parsing took. */
 async function read(text: string) {
   let turnCount = 0;
   const nextTick = () => {
@@ -24,7 +24,7 @@ test("a long list that arrives in chunks parses as one that arrives at once", as
   const inPieces = await read(`${open}${parts}</Upload>`);
   assert.deepEqual(inPieces.Part, expected);
   assert.ok(inPieces.turnCount >= parts.length / 2 ** 16, `${inPieces.turnCount} turns`);
-  // In a comment an element's end is none: such a document is not cut.
+  // The end tag of an element in a comment does not end an element, so a document with comments is not split.
   const whole = await read(`${open}<!-- ${parts} -->${parts}</Upload>`);
   assert.deepEqual([whole.Part, whole.turnCount], [expected, 1]);
   const prefixed = parts.replaceAll(/<(\/?)(\w)/g, "<$1s3:$2");

@@ -1,7 +1,10 @@
 import { XMLParser, XMLValidator } from "fast-xml-parser";
 import { AwsError } from "@galatea/base";
 
-/** Text, or elements in order; an array repeats its element, undefined and null are omitted. */
+/**
+ * The content of an element: a text, or child elements in order. An array repeats its element; undefined and null are
+ * omitted.
+ */
 export type XmlContent = string | number | boolean | XmlElements;
 export interface XmlElements {
   readonly [name: string]: XmlContent | readonly XmlContent[] | null | undefined;
@@ -34,9 +37,9 @@ const entities: Readonly<Record<string, string>> = {
   "\r": "&#13;",
 };
 
-/** Escapes a text; characters that XML 1.0 cannot contain (other control characters, lone surrogates) become U+FFFD. */
+/** Escapes a text. Characters that XML 1.0 cannot contain (most control characters, lone surrogates) become U+FFFD. */
 export function escapeXml(text: string): string {
-  // Fast path for dates, numbers and names: a response may have a hundred thousand of them.
+  // Avoids the replacements for dates, numbers and names: a response may have a hundred thousand of them.
   if (/^[\w .:/+-]*$/.test(text)) return text;
   return (
     text
@@ -57,12 +60,13 @@ const parser = new XMLParser({
   ignoreDeclaration: true,
 });
 
-/** Length of a chunk of a document that is parsed: about 2 ms. */
+/** Length of the chunks in which a long document is parsed. One chunk takes about 2 ms. */
 const chunkLength = 32 * 1024;
 
 /**
- * Parses a document to nested records of strings and arrays. Rejects document types. A long document with a list of
- * `repeated` elements is parsed in chunks, yielding to the event loop; any other takes two ticks.
+ * Parses a document to nested records of strings and arrays. Rejects document type declarations. A long document with a
+ * list of `repeated` elements is parsed in chunks, and yields to the event loop between them. Any other document is
+ * parsed at once.
  */
 export async function readXml(
   body: Buffer,
@@ -79,7 +83,7 @@ export async function readXml(
   return typeof document === "object" && document !== null ? (document as Record<string, unknown>) : {};
 }
 
-/** Merges the documents as if they were one. */
+/** Parses the documents one per tick, and merges them as if they were one document. */
 async function readPieces(
   documents: readonly string[],
   root: string,
@@ -101,8 +105,8 @@ async function readPieces(
 }
 
 /**
- * Splits a document after `repeated` elements into several with the same root. Null for a document with comments and
- * the like, in which the end of an element is uncertain, and for one without a clear root.
+ * Splits a document after `repeated` elements into several documents with the same root. Returns null if a split is
+ * uncertain: the document has comments or CDATA, or no recognisable root element.
  */
 function documentsOf(text: string, root: string, repeated: string): readonly string[] | null {
   const attributes = `(?:\\s+[\\w:.-]+\\s*=\\s*(?:"[^"<>]*"|'[^'<>]*'))*`;

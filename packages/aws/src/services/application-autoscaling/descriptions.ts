@@ -42,7 +42,7 @@ export function describeScalingPolicy(policy: ScalingPolicy, alarms: AlarmsByAct
   };
 }
 
-/** Alarms by the ARN of an action. */
+/** Alarms by the ARN of the policy that they run. */
 export type AlarmsByAction = ReadonlyMap<string, readonly AlarmRecord[]>;
 
 export function alarmsByAction(alarms: Alarms): AlarmsByAction {
@@ -57,7 +57,7 @@ export function alarmsByAction(alarms: Alarms): AlarmsByAction {
   return found;
 }
 
-/** Returns the alarms of a policy: its own, or those of users that run it. */
+/** Returns the alarms that run a policy: those that the policy created, or those that users created for it. */
 export function describePolicyAlarms({ arn }: ScalingPolicy, alarms: AlarmsByAction) {
   return (alarms.get(arn) ?? []).map(({ definition }) => ({ AlarmName: definition.name, AlarmARN: definition.arn }));
 }

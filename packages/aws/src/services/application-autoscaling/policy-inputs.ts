@@ -13,7 +13,7 @@ export interface PolicyContext {
   readonly arn: string;
   readonly createdMs: number;
   readonly tracked: ScaledTarget["tracked"];
-  /** Returns an id for names of alarms. */
+  /** Returns a unique id, which becomes part of an alarm's name. */
   readonly newId: () => string;
   readonly before: TargetTrackingPolicy | null;
 }
@@ -21,7 +21,7 @@ export interface PolicyContext {
 const periodMs = 60_000;
 const cooldownSecondsDefault = 300;
 
-/** Throws AwsError for a metric that cannot be tracked. */
+/** Parses a target tracking policy. Throws AwsError for a metric that cannot be tracked. */
 export function parseTrackingPolicy(
   input: PolicyInput,
   config: TrackingInput,
@@ -57,7 +57,7 @@ export function parseTrackingPolicy(
   };
 }
 
-/** Throws AwsError for steps with gaps or overlaps. */
+/** Parses a step scaling policy. Throws AwsError for steps with gaps or overlaps. */
 export function parseStepPolicy(
   input: PolicyInput,
   config: ApplicationAutoscalingInputs["StepScalingPolicyConfiguration"],

@@ -11,8 +11,8 @@ export interface ScalableTargetName {
 
 const namespace = "sagemaker";
 /**
- * The kinds of resources that can be scaled, each with its form of resource id, its predefined metrics for target tracking, and its minimum
- * capacity.
+ * The kinds of resources that can be scaled. Each has a format of resource id, predefined metrics for target tracking,
+ * and a minimum capacity.
  */
 const scaledKinds = [
   {
@@ -73,7 +73,7 @@ function perMinute(metricName: string): PredefinedMetric {
   return { metricName, statistic: "Sum", periodMs: 60_000 };
 }
 
-/** A resource that can be scaled here. */
+/** A resource that the platform can scale. */
 export interface ScaledTarget extends TargetKey {
   /** The predefined metrics for target tracking, by type, with their series. */
   readonly tracked: {
@@ -85,7 +85,7 @@ export interface ScaledTarget extends TargetKey {
   readonly absentText: string;
 }
 
-/** Throws AwsError for a resource that cannot be scaled here. */
+/** Returns the resource that a request names. Throws AwsError for a resource that the platform cannot scale. */
 export function resolveScaledTarget(named: ScalableTargetName): ScaledTarget {
   const { ResourceId: resourceId, ScalableDimension: dimension } = named;
   checkServiceNamespace(named);

@@ -63,8 +63,8 @@ export function scheduledOperations(parts: AutoscalingDependencies) {
 }
 
 /**
- * Returns the action with the members of the request; members that are absent keep the values of the existing action. Throws AwsError for
- * invalid times.
+ * Returns the action with the members of the request. An absent member keeps the value of the existing action. Throws
+ * AwsError for invalid times.
  */
 function scheduledAction(
   { clock, newId }: AutoscalingDependencies,
@@ -100,7 +100,7 @@ function scheduledAction(
     createdMs: before?.createdMs ?? nowMs,
     minCapacity,
     maxCapacity,
-    // An action runs only at times after its last change.
+    // A changed action runs only at scheduled times after the change.
     lastRunMs: before === null ? null : nowMs,
   };
   try {

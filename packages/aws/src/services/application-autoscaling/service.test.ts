@@ -61,7 +61,7 @@ const gpu: SeriesKey = {
   unit: "Percent",
 };
 
-/** Resources whose instances run as soon as they are desired. */
+/** Resources that reach the desired number of instances at once. */
 class Instances implements ScalableResources {
   readonly wanted: number[] = [];
   found: ResourceCapacity | null = { desired: 1, running: 1, isMoving: false };
@@ -130,7 +130,10 @@ async function served(memory = new DocumentMemory()) {
           },
         }),
       ),
-    /** Advances the clock by `count` minutes, and records `total` as the load of all instances in each of them. */
+    /**
+     * Advances the clock by `count` minutes. In each minute, records `total`, divided by the running instances, as the
+     * load of an instance.
+     */
     async minutes(count: number, total: number, key = invocations): Promise<void> {
       for (let left = count; left > 0; left -= 1) {
         const value = total / (instances.found?.running ?? 1);
@@ -173,7 +176,7 @@ test("a target tracking policy scales out from one instance to five and back in,
   assert.deepEqual(at.instances.wanted, []);
   await at.minutes(1, 250);
   assert.deepEqual(at.instances.wanted, [3]);
-  // A larger scale-out is not delayed by the cooldown, and ends at the maximum.
+  // The cooldown does not delay a larger scale-out, which stops at the maximum.
   await at.minutes(4, 420);
   assert.deepEqual(at.instances.wanted, [3, 5]);
   await at.minutes(5, 9000);
@@ -288,7 +291,7 @@ test("a step policy adds the instances of the step in which the alarm's metric l
   );
   await at.minutes(1, 100, gpu);
   assert.deepEqual(at.instances.wanted, [4]);
-  // During the cooldown, instances that were already added count towards the step.
+  // During the cooldown, the step counts instances that were already added.
   await at.minutes(1, 60 * 4, gpu);
   assert.deepEqual(at.instances.wanted, [4]);
   await at.minutes(1, 60 * 4, gpu);

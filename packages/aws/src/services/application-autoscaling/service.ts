@@ -203,7 +203,7 @@ function tagOperations(scaling: Scaling) {
   } satisfies Partial<Rows>;
 }
 
-/** Registers a target; members that are absent from the request keep the values of the existing target. */
+/** Registers a target. A member that is absent from the request keeps the value of the existing target. */
 async function registered(
   { scaling, scalable, clock, newId }: AutoscalingDependencies,
   input: RegisterInput,

@@ -52,7 +52,7 @@ const refusedMetricMembers: readonly UnsupportedMember[] = [
 ];
 
 const refusedCompositeMembers: readonly UnsupportedMember[] = [{ path: "ActionConfiguration" }];
-/** Maximum wait and extension period of an actions suppressor. */
+/** Maximum wait period and extension period of an actions suppressor. */
 const periodSecondsMax = 7 * daySeconds;
 
 /** Parses PutMetricAlarm's input, with the checks that the published service model does not contain. Throws AwsError. */

@@ -9,7 +9,7 @@ import {
 } from "@galatea/hosting/alarms";
 import type { CloudwatchInputs } from "../../spec/gen/cloudwatch.ts";
 
-/** Returns a metric alarm as DescribeAlarms shows it. */
+/** Returns the output of DescribeAlarms for a metric alarm. */
 export function describeMetricAlarm(definition: MetricAlarm, record: AlarmRecord) {
   return {
     ...printFacts(record),

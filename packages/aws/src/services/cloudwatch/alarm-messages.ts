@@ -8,7 +8,7 @@ import type {
 } from "@galatea/hosting/alarms";
 import type { Topics } from "../../topics/index.ts";
 
-/** CloudWatch's names of regions in messages; other regions are shown by their codes. */
+/** CloudWatch's names of regions in messages. A region without a name is shown by its code. */
 const regionNames: Readonly<Record<string, string>> = {
   "us-east-1": "US East (N. Virginia)",
   "us-east-2": "US East (Ohio)",
@@ -26,7 +26,10 @@ const subjectCharsMax = 100;
 
 const topicArn = /^arn:aws:sns:[a-z0-9-]*:\d{12}:[A-Za-z0-9_-]{1,256}(?:\.fifo)?$/;
 
-/** Creates the alarm actions that publish to SNS topics. A message is published once, when the alarm enters the state. */
+/**
+ * Creates the alarm actions that publish to SNS topics. An alarm publishes one message when it enters the action's
+ * state.
+ */
 export function createTopicActions(topics: () => Promise<Topics>): ResolveAlarmAction {
   return (arn): AlarmAction | null => {
     if (!topicArn.test(arn)) return null;

@@ -110,7 +110,10 @@ function tagOperations(alarms: Alarms) {
   } satisfies Partial<OperationRows<CloudwatchOperations>>;
 }
 
-/** Returns the definition with its tags: new ones at creation, existing ones at a reconfiguration. */
+/**
+ * Returns the definition with its tags. A new alarm gets the tags of the request; a changed alarm keeps its existing
+ * tags.
+ */
 function withTags<Definition extends AlarmRecord["definition"]>(alarms: Alarms, definition: Definition): Definition {
   const known = alarms.get(definition.name);
   return known === null ? definition : { ...definition, tags: known.definition.tags };
@@ -149,7 +152,8 @@ function describeAlarms(alarms: Alarms, input: CloudwatchInputs["DescribeAlarmsI
 }
 
 /**
- * Returns the alarms that a composite alarm reads, or the composite alarms that read one; null if neither is requested.
+ * Returns the alarms that a composite alarm reads, or the composite alarms that read an alarm. Returns null if the
+ * request asks for neither.
  */
 function relatedTo(alarms: Alarms, input: CloudwatchInputs["DescribeAlarmsInput"]): ReadonlySet<string> | null {
   const { ChildrenOfAlarmName: parent, ParentsOfAlarmName: child } = input;

@@ -23,7 +23,7 @@ function opened(namespace: string) {
     const found = await read(watched, { startMs: sinceMs, endMs: clock.nowMs });
     return [...found].map(([atMs, value]) => [(atMs - startMs) / 1000, value]).toSorted(([a], [b]) => a! - b!);
   };
-  /** Records a request every second; an alarm with the period `periodMs` is evaluated every ten seconds. */
+  /** Records a request every second, and evaluates an alarm with the period `periodMs` every ten seconds. */
   const run = async (seconds: number, periodMs: number) => {
     for (let second = 0; second < seconds; second++) {
       recorder.record(1);
@@ -47,8 +47,8 @@ test("an alarm with a period of 10 s on a one-minute metric gets values every 10
     [60, 30],
   ]);
   await run(30, minuteMs);
-  // Ten minutes after the alarm's last evaluation the metric has one-minute resolution again, from the next whole
-  // minute on.
+  // Ten minutes after the alarm's last evaluation, the metric returns to a resolution of one minute. This starts at the
+  // next whole minute.
   clock.nowMs = startMs + 15 * minuteMs;
   await run(60, minuteMs);
   const lateMs = startMs + 15 * minuteMs;

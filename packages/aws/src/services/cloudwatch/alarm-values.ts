@@ -11,17 +11,17 @@ import { runComputation, MetricQueryEvaluation } from "./query-evaluation.ts";
 const id = "watched";
 const minuteSeconds = 60;
 /**
- * Time for which a metric is recorded in short periods after an alarm has read it. Much longer than the interval between evaluations, ten
- * seconds.
+ * Time for which a metric stays recorded in short periods after an alarm has read it. It is much longer than the ten
+ * seconds between two evaluations.
  */
 const refinedMs = 600_000;
-/** Namespaces of the platform's own metrics. Metrics of clients have the resolution that PutMetricData requests. */
+/** Namespaces of the platform's own metrics. Clients choose the resolution of all other metrics with PutMetricData. */
 const ownNamespace = /^(AWS\/SageMaker|\/aws\/sagemaker\/.*|Galatea\/.*)$/;
 
 /**
- * Computes the values that alarms evaluate, as GetMetricData does, yielding to the event loop. Rejects with AwsError
- * for an expression that cannot be computed. The platform records its own metrics in periods of less than a minute
- * while an alarm with such a period evaluates them.
+ * Creates the reader of the values that alarms evaluate. It computes them as GetMetricData does, and yields to the
+ * event loop. It rejects with AwsError for an expression that cannot be computed. The platform's own metrics are
+ * recorded in periods of less than a minute while an alarm with such a period reads them.
  */
 export function createAlarmValueReader({
   series,

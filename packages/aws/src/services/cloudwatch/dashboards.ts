@@ -11,7 +11,7 @@ export interface DashboardRecord {
   readonly changedMs: number;
 }
 
-/** Dashboards by name, kept as documents. */
+/** Dashboards by name, stored as documents. */
 export type DashboardStore = RecordedValues<DashboardRecord>;
 
 export const openDashboardStore = (documents: Documents, logger: Logger): DashboardStore =>
@@ -21,7 +21,7 @@ const dashboardsMax = 500;
 const bodyBytesMax = 2 ** 20;
 const perPage = 100;
 
-/** Operations on dashboards, which are stored for clients and not rendered. */
+/** Operations on dashboards. The platform stores dashboards for clients and does not render them. */
 export function dashboardOperations(store: DashboardStore, clock: Clock) {
   return {
     PutDashboard: {

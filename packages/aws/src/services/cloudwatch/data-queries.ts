@@ -6,7 +6,7 @@ const queriesMax = 500;
 interface QueryFacts {
   readonly id: string;
   readonly label: string;
-  /** True if its values are returned; false if only expressions read them. */
+  /** True if the response contains the query's values; false if only expressions read them. */
   readonly isReturned: boolean;
 }
 
@@ -17,7 +17,7 @@ export type MetricQuery = QueryFacts & { readonly kind: "metric"; readonly stat:
 export type ExpressionQuery = QueryFacts & {
   readonly kind: "expression";
   readonly expression: string;
-  /** Null: the period of the queries that it reads. */
+  /** Null: the longest period of the queries that the expression reads. */
   readonly periodSeconds: number | null;
 };
 

@@ -27,7 +27,7 @@ export interface GetMetricDataOptions {
   readonly nextTick: () => Promise<void>;
 }
 
-/** Computes the data in steps of a fraction of a millisecond, yielding to the event loop in between. */
+/** Computes the data in steps of less than a millisecond, and yields to the event loop between two steps. */
 export async function getMetricData(options: GetMetricDataOptions, input: GetMetricDataInput) {
   const { series, clock, nextTick } = options;
   const queries = parseDataQueries(input.MetricDataQueries);
@@ -46,7 +46,7 @@ export async function getMetricData(options: GetMetricDataOptions, input: GetMet
 
 interface Printing {
   readonly isDescending: boolean;
-  /** Returns the label of one of several series of a query; null for the query's own label. */
+  /** Returns the label of a series that a search found; null for a series with its query's label. */
   readonly labelOf: (series: TimeSeries) => string | null;
 }
 
@@ -69,7 +69,10 @@ function printResult(
   });
 }
 
-/** Splits pages by data points over all results; the token is the number of data points before the page. */
+/**
+ * Splits the results into pages by the total number of data points. The token is the number of data points on earlier
+ * pages.
+ */
 function pageOf(results: readonly DataResult[], input: GetMetricDataInput) {
   const listing = { operation: "GetMetricData", input };
   const { NextToken: token } = input;

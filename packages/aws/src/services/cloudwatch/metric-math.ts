@@ -5,19 +5,19 @@ export type TimeSeries = ReadonlyMap<number, number>;
 export type MathValue = number | TimeSeries | readonly TimeSeries[];
 
 /**
- * A computation that yields between its steps, so that the event loop can run other work, and returns its result. When it yields a promise,
- * it resumes with the promise's value.
+ * A computation that yields between its steps, so that the event loop can run other work. If it yields a promise, it
+ * resumes with the promise's value. The generator returns the result.
  */
 export type ComputationSteps<Result> = Generator<void | Promise<unknown>, Result>;
 
 export interface MathScope {
-  /** Returns the result of another query, by its id; undefined if there is none. */
+  /** Returns the result of the query with this id; undefined if there is none. */
   resolve(id: string): ComputationSteps<MathValue | undefined>;
   /** `METRICS()`: all metric queries; `METRICS("x")`: those whose id contains x. */
   metrics(contains: string): ComputationSteps<readonly TimeSeries[]>;
   /** `SEARCH("...", "Sum", 300)`: a series for each matching metric; null: the expression's own period. */
   search(text: string, statistic: string, periodSeconds: number | null): ComputationSteps<readonly TimeSeries[]>;
-  /** All times of the range. */
+  /** All timestamps of the requested range, in milliseconds. */
   readonly times: readonly number[];
   readonly budget: MathBudget;
 }
@@ -61,8 +61,8 @@ type Node =
 const depthMax = 32;
 
 /**
- * Evaluates metric math: `+ - * /`, comparisons, AND and OR, SUM, AVG, MIN, MAX, FILL, IF, RATE, METRICS, SEARCH. Other
- * functions are rejected by name.
+ * Evaluates metric math: `+ - * /`, comparisons, AND and OR, SUM, AVG, MIN, MAX, FILL, IF, RATE, METRICS, SEARCH. For
+ * another function, throws an error that names it.
  */
 export function evaluateExpression(expression: string, scope: MathScope): ComputationSteps<MathValue> {
   return evaluate(parse(expression), scope);
@@ -194,7 +194,7 @@ function* evaluate(node: Node, scope: MathScope): ComputationSteps<MathValue> {
 
 type Operation = (left: number, right: number) => number;
 
-/** Combines two series where both have a value; divisions by zero are omitted. */
+/** Combines two series at the times at which both have a value. A division by zero produces no value. */
 function* combine(
   left: MathValue,
   right: MathValue,
@@ -262,7 +262,7 @@ const functions: Readonly<Record<string, MathFunction>> = {
   },
 };
 
-/** Reduces one series to a number over its time, and several to a series over their values at each time. */
+/** Reduces one series to a single number over time, and several series to one series with a value for each time. */
 function reduction(add: Operation, finish: Operation = (total) => total): MathFunction {
   return function* reduce(parameters, scope) {
     const given: MathValue[] = [];

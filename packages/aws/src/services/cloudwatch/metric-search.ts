@@ -5,7 +5,7 @@ export type MetricPredicate = (metric: MetricName) => boolean;
 
 type SearchToken =
   | { readonly kind: "sign"; readonly text: "(" | ")" | "AND" | "OR" | "NOT" }
-  /** With `name` null, a term may match the metric's name, namespace or any dimension. */
+  /** If `name` is null, the term may match the metric's name, its namespace or any of its dimensions. */
   | { readonly kind: "term"; readonly name: string | null; readonly text: string; readonly isExact: boolean };
 
 const depthMax = 32;
@@ -54,7 +54,7 @@ function tokensOf(text: string): readonly SearchToken[] {
 const unquoted = (text: string): string =>
   text.startsWith('"') ? text.slice(1, -1).replaceAll(/\\(.)/gs, "$1") : text;
 
-/** Terms that are combined by AND, and such combinations by OR. */
+/** A parser of the terms of a search. AND binds more tightly than OR. */
 class SearchTerms {
   readonly #tokens: readonly SearchToken[];
   #at = 0;
@@ -141,7 +141,7 @@ function wordsOf(text: string): readonly string[] {
   return (text.match(/[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^\p{ASCII}]+/gu) ?? []).map((word) => word.toLowerCase());
 }
 
-/** Returns whether the words occur one after the other. */
+/** Returns whether `words` contains all words of `wanted`, adjacent and in order. */
 function holds(words: readonly string[], wanted: readonly string[]): boolean {
   if (wanted.length === 0) return false;
   for (let at = 0; at + wanted.length <= words.length; at++) {

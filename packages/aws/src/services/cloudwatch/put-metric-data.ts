@@ -8,10 +8,10 @@ type MetricDatum = CloudwatchInputs["MetricDatum"];
 const hourMs = 3_600_000;
 const valuesMax = 150;
 const dataMax = 1000;
-/** Values above it, or below its negative, are rejected. */
+/** Values above this limit, or below its negative, are rejected. */
 const valueMax = 2 ** 360;
 
-/** Number of data that are recorded in one tick: with 150 values each, some milliseconds of work. */
+/** Number of data that are recorded in one event loop tick. With 150 values each, they take a few milliseconds. */
 const dataPerTick = 100;
 
 export interface PutMetricDataOptions {
@@ -32,7 +32,7 @@ interface CheckedDatum {
   readonly seen: Seen;
 }
 
-/** Records metric data, after checking all of a request. */
+/** Checks all data of a request, then records them. An invalid request therefore records nothing. */
 export async function putMetricData(
   { series, clock, nextTick }: PutMetricDataOptions,
   input: CloudwatchInputs["PutMetricDataInput"],
@@ -59,8 +59,8 @@ export async function putMetricData(
 }
 
 /**
- * Returns each datum with its path in the request. The data of an entity is recorded like the rest; the entity itself
- * is not stored.
+ * Returns each datum with its path in the request. Data of an entity are recorded like other data; the entity itself is
+ * not stored.
  */
 function dataOf(input: CloudwatchInputs["PutMetricDataInput"]) {
   const named = (data: readonly MetricDatum[] | undefined, before: string) =>

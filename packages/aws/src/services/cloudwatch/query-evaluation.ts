@@ -13,17 +13,17 @@ import {
 import { parseMetricSearch } from "./metric-search.ts";
 import { checkMetricPeriod, roundedStartMs, parseStatistic } from "./statistics.ts";
 
-/** Maximum number of points in time of one expression's result. */
+/** Maximum number of points in one expression's result. */
 const expressionTimesMax = 100_800;
 /**
- * Maximum number of values that the expressions of one request may compute: one or two seconds of one processor, and
- * bounded memory.
+ * Maximum number of values that the expressions of one request may compute. It limits the request to one or two seconds
+ * of CPU time, and bounds its memory.
  */
 const valuesMax = 5_000_000;
 
 /** Maximum number of series of one search, as in CloudWatch. */
 const foundMax = 500;
-/** Metrics of all namespaces. */
+/** A filter that matches the metrics of all namespaces. */
 const everything = { namespace: null, metricName: null, dimensions: [], recordedSinceMs: null };
 
 interface SearchQuery {
@@ -36,7 +36,7 @@ interface SearchQuery {
 const labelOf = ({ metricName, dimensions }: MetricName): string =>
   [...dimensions.map(({ value }) => value), metricName].join(" ");
 
-/** Runs the steps to their end, each in its own tick. */
+/** Runs all steps of a computation, each in an event loop tick of its own, and resolves with the result. */
 export async function runComputation<Result>(
   steps: ComputationSteps<Result>,
   nextTick: () => Promise<void>,
@@ -49,12 +49,12 @@ export async function runComputation<Result>(
   }
 }
 
-/** Yields a promise and returns its value. */
+/** Yields a promise and returns the promise's value. */
 function* resolved<Value>(promise: Promise<Value>): ComputationSteps<Value> {
   return (yield promise) as Value;
 }
 
-/** Evaluates each query once; an expression that reads itself is an error. */
+/** Evaluates each query of a request once. Throws for an expression that reads itself. */
 export class MetricQueryEvaluation {
   readonly #series: MetricStore;
   readonly #nowMs: number;
@@ -166,12 +166,15 @@ export class MetricQueryEvaluation {
     return found;
   }
 
-  /** Returns the label of a series from a search; null for any other. */
+  /** Returns the label of a series that a search found; null for any other series. */
   labelOf(series: TimeSeries): string | null {
     return this.#labels.get(series) ?? null;
   }
 
-  /** Returns an expression's own period, else the longest of the queries that it reads, else of all metrics. */
+  /**
+   * Returns an expression's own period. Without one, returns the longest period of the queries that it reads, or of all
+   * metrics.
+   */
   #periodMs({ expression, periodSeconds }: ExpressionQuery): number {
     if (periodSeconds !== null) return periodSeconds * 1000;
     const read = queryIdsIn(expression)

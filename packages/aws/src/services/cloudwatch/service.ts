@@ -34,7 +34,7 @@ const hourMs = 3_600_000;
 const listedMs = 14 * 24 * hourMs;
 
 /**
- * CloudWatch's metrics over the platform's own minute series, alarms, and dashboards. An exact set of dimensions
+ * CloudWatch: alarms, dashboards, and metrics from the platform's own minute series. An exact set of dimensions
  * identifies a metric.
  */
 export function cloudwatchService(parts: CloudWatchDependencies) {
@@ -47,7 +47,8 @@ export function cloudwatchService(parts: CloudWatchDependencies) {
       handle: (input, { nextTick }) => getMetricData({ series, clock, nextTick }, input),
     },
     PutMetricData: {
-      // IAM has no ARNs of metrics; its policies restrict the namespace by a condition.
+      // IAM has no ARNs for metrics: its policies restrict the namespace by a condition. This made-up ARN lets hosting
+      // check the namespace.
       resource: ({ Namespace: namespace }, { region, accountId }) =>
         `arn:aws:cloudwatch:${region}:${accountId}:namespace/${namespace}`,
       handle: (input, { nextTick }) => putMetricData({ series, clock, nextTick }, input),
@@ -147,7 +148,7 @@ async function listMetrics(
     return after === null || id > after ? { id, name } : null;
   };
   const order = (a: ListedMetric, b: ListedMetric) => (a.id < b.id ? -1 : Number(a.id > b.id));
-  // One additional metric shows whether there is another page.
+  // Selects one metric more than a page, to know whether another page follows.
   const first = await firstInOrder(series.list(filter), { entryOf, order, countMax: metricsPerPage + 1 }, nextTick);
   const page = first.slice(0, metricsPerPage);
   const last = page.at(-1)?.id;

@@ -1,7 +1,7 @@
 import { AwsError } from "@galatea/base";
 import type { Datapoint } from "@galatea/base/metrics";
 
-/** A statistic of a data point; null if it is unknown (a percentile of statistic sets). */
+/** Returns a statistic of a data point; null if it is unknown. Statistic sets have no percentiles. */
 export type StatisticFunction = (point: Datapoint) => number | null;
 
 const simple: Readonly<Record<string, StatisticFunction>> = {
@@ -16,7 +16,10 @@ export function isSimpleStatistic(name: string): boolean {
   return Object.hasOwn(simple, name);
 }
 
-/** Returns one of the five statistics, or a percentile `p0`..`p100`; other extended statistics are rejected by name. */
+/**
+ * Returns one of the five statistics, or a percentile `p0`..`p100`. Throws an error that names any other extended
+ * statistic.
+ */
 export function parseStatistic(name: string, parameter: string): StatisticFunction {
   const found = Object.hasOwn(simple, name) ? simple[name] : undefined;
   if (found !== undefined) return found;
@@ -29,7 +32,7 @@ export function parseStatistic(name: string, parameter: string): StatisticFuncti
 
 const dayMs = 86_400_000;
 
-/** Rounds a start time down as CloudWatch does: the older the time, the larger the unit. */
+/** Rounds a start time down as CloudWatch does: the older the time, the coarser the unit. */
 export function roundedStartMs(startMs: number, periodMs: number, nowMs: number): number {
   const ageMs = nowMs - startMs;
   if (ageMs > 63 * dayMs) return floorTo(startMs, 3_600_000);

@@ -21,7 +21,7 @@ export const galateaModel = {
 
 export type GalateaOperation = keyof typeof galateaModel.operations;
 
-/** Returns null for another path or method. */
+/** Parses the path of a request; null for a path or method that is not one of these operations. */
 export function parseGalateaPath(
   method: string,
   path: string,

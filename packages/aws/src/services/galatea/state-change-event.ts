@@ -2,8 +2,8 @@ import { createHash } from "node:crypto";
 import type { NumberedStateChange } from "@galatea/hosting";
 
 /**
- * Returns a state change in the form of EventBridge's "SageMaker Endpoint State Change", with DescribeEndpoint's words
- * as EndpointStatus, and `Deleted` for a deleted endpoint. `cursor` is the position after it.
+ * Returns a state change in the format of EventBridge's "SageMaker Endpoint State Change". EndpointStatus has the
+ * values of DescribeEndpoint, and `Deleted` for a deleted endpoint. `cursor` is the position after this event.
  */
 export function stateChangeEvent({ number, change }: NumberedStateChange) {
   const { owner, reason } = change;

@@ -6,11 +6,11 @@ const sagemakerTrust = JSON.stringify({
   Statement: [{ Effect: "Allow", Principal: { Service: "sagemaker.amazonaws.com" }, Action: "sts:AssumeRole" }],
 });
 
-/** Creates the default execution role, which callers without their own role have, unless it exists. */
+/** Creates the default execution role unless it exists. Callers without a role of their own have this role. */
 export async function ensureRole(options: IamOptions, accountId: string, name: string): Promise<void> {
   const kept = await options.store.role(name);
   if (kept !== null) {
-    // The account id may have changed since the role was created; then its ARN is updated.
+    // If the account id has changed since the role was created, the stored ARN is updated.
     const { arn } = newRole(options, name, { accountId, path: kept.path });
     if (arn !== kept.arn) await options.store.putRole({ ...kept, arn });
     return;

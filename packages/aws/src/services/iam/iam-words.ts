@@ -10,7 +10,10 @@ export interface IamOptions {
 
 const idAlphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567";
 
-/** Returns a unique id in the format of IAM and STS: a four-letter prefix for its kind, and 17 random characters. */
+/**
+ * Returns a unique id in the format of IAM and STS: a four-letter prefix for the kind of resource, then 17 random
+ * characters.
+ */
 export function createIamId(prefix: string, randomBytes: IamOptions["randomBytes"]): string {
   let id = prefix;
   for (const byte of randomBytes(17)) id += idAlphabet[byte % 32];
@@ -43,7 +46,7 @@ interface PageInput {
   readonly MaxItems?: number;
 }
 
-/** Returns a page in the order of keys, and the marker of the next one. */
+/** Returns a page of items, sorted by key, and the marker of the next page. */
 export function iamPageOf<Item>(
   items: readonly Item[],
   keyOf: (item: Item) => string,
@@ -56,7 +59,7 @@ export function iamPageOf<Item>(
   return { items: page, IsTruncated: next !== undefined, Marker: next };
 }
 
-/** Returns the error for a marker of another listing. */
+/** Returns the error for a marker that another listing has issued. */
 export const invalidMarker = (): AwsError => new AwsError("ValidationError", "Invalid Marker.");
 
 export function iamQuotaExceeded(name: string, max: number): AwsError {

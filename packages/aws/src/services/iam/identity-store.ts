@@ -31,8 +31,8 @@ export interface PolicyRecord {
 export type IdentityStore = ReturnType<typeof openIdentityStore>;
 
 /**
- * Opens the store of roles and policies in `documents`. The key of a role is its name in lower case, because IAM's names differ by more
- * than case; the key of a policy is its ARN.
+ * Opens the store of roles and policies in `documents`. The key of a role is its name in lower case, because IAM does
+ * not allow two names that differ only by case. The key of a policy is its ARN.
  */
 export function openIdentityStore(documents: Documents, logger: Logger) {
   const roles = new RecordedValues<RoleRecord>(documents, "role", logger);

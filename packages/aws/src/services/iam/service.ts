@@ -12,7 +12,7 @@ export interface IamDependencies {
   readonly iam: IamOptions;
 }
 
-/** Roles and policies, for `get_execution_role()` and notebooks that create their own role. */
+/** IAM's roles and policies, for `get_execution_role()` and for notebooks that create a role. */
 export function iamService({ iam: options }: IamDependencies) {
   const operations: OperationRows<IamOperations> = {
     ...roleRows(options),

@@ -5,7 +5,7 @@ export interface FilterEventsRequest {
   readonly group: string;
   readonly streams: readonly string[];
   readonly startTimeMs: number;
-  /** Exclusive; null: to the end. */
+  /** Exclusive; null: no limit. */
   readonly endTimeMs: number | null;
   readonly matches: (message: string) => boolean;
   readonly eventsMax: number;
@@ -23,14 +23,14 @@ type Place = Pick<FilteredEvent, "timestampMs" | "stream" | "id">;
 
 /** Maximum length of one page, as in CloudWatch Logs. */
 const pageLengthMax = 1024 * 1024;
-/** Number of events that are matched in one tick: about a millisecond of work. */
+/** Number of events that are matched in one event loop tick, which takes about a millisecond. */
 const eventsPerRead = 2000;
-/** Number of events above a page that are collected before they are sorted. */
+/** Number of events that are collected in addition to a full page before all of them are sorted. */
 const addedMax = 2000;
 
 /**
- * Returns matching events of several streams in order of time, and the position of the page's last event if there are
- * more.
+ * Returns the matching events of several streams, sorted by time. If more events follow, also returns the position of
+ * the page's last event.
  */
 export async function filterEvents(
   store: LogStreams,
@@ -67,7 +67,7 @@ async function* eventsOf(
   }
 }
 
-/** Collects any number of events and keeps the first ones by time, in the memory of a few pages. */
+/** Accepts any number of events and keeps the earliest ones, in the memory of a few pages. */
 class PageInOrder {
   readonly #eventsMax: number;
   #held: FilteredEvent[] = [];
@@ -91,7 +91,7 @@ class PageInOrder {
     return { events: this.#held.slice(0, pageCount), isTruncated: this.#held.length > pageCount };
   }
 
-  /** Keeps the page and one more event, which shows that there is another page. */
+  /** Keeps the events of the page and one more event, which shows that another page follows. */
   #cut(): { readonly pageCount: number } {
     this.#held.sort(compare);
     let pageCount = 0;

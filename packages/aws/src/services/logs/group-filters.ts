@@ -4,13 +4,19 @@ import type { MetricFilterRecord, MetricFilters, MetricFiltersOptions } from "./
 
 type GroupFiltersOptions = Omit<MetricFiltersOptions, "changing">;
 
-/** Returns the metric filters among the documents. */
+/** Opens the store of metric filters in `documents`. */
 export const openMetricFilterStore = (documents: Documents, logger: Logger) =>
   new RecordedValues<MetricFilterRecord>(documents, "metric-filter", logger);
 
-/** The metric filters of log groups. Their code is loaded at once where filters are recorded, otherwise by the first filter. */
+/**
+ * The metric filters of log groups. Their code is loaded at the start if filters are stored, otherwise when the first
+ * filter is put.
+ */
 export class GroupFilters implements AsyncDisposable {
-  /** Locks by group, used even before the code is loaded: no filter is put on a group that is being deleted. */
+  /**
+   * Locks by group. They are used even before the filters' code is loaded, so that no filter is put on a group that is
+   * being deleted.
+   */
   readonly #changing = new KeyedLock();
   readonly #filters: LazyResource<MetricFilters>;
 
@@ -36,13 +42,13 @@ export class GroupFilters implements AsyncDisposable {
     return (await this.#filters.opened)?.countOf(group) ?? 0;
   }
 
-  /** See `MetricFilters.createGroup`. */
+  /** Creates a group, and first removes the filters of a deleted group with the same name. */
   async createGroup(group: string, create: () => Promise<void>): Promise<void> {
     const filters = await this.#filters.opened;
     return filters === null ? this.#changing.run(group, create) : filters.createGroup(group, create);
   }
 
-  /** See `MetricFilters.deleteGroup`. */
+  /** Deletes a group and its filters. */
   async deleteGroup(group: string, remove: () => Promise<void>): Promise<void> {
     const filters = await this.#filters.opened;
     return filters === null ? this.#changing.run(group, remove) : filters.deleteGroup(group, remove);

@@ -16,7 +16,7 @@ export interface TailedEvent {
   readonly message: string;
 }
 
-/** The events of one second; `isSampled` if some are omitted. */
+/** The events of about one second. `isSampled` is true if some events are omitted. */
 export interface TailUpdate {
   readonly events: readonly TailedEvent[];
   readonly isSampled: boolean;
@@ -36,7 +36,9 @@ const updateMs = 1000;
 const sessionMs = 3 * 3_600_000;
 /** Maximum length of the messages of one update. */
 const updateLengthMax = 1024 * 1024;
-/** Maximum length that is compared with the pattern between two updates; the rest is skipped. */
+/**
+ * Maximum length of the messages that are compared with the pattern between two updates. Further messages are skipped.
+ */
 const comparedLengthMax = 4 * 1024 * 1024;
 
 /** The sessions of StartLiveTail. */
@@ -49,8 +51,8 @@ export class LiveTails {
   }
 
   /**
-   * Opens a session of new events: yields an update each second, until the signal aborts. Throws AwsError for too many
-   * sessions; the updates throw one when the session's time is over or the platform stops.
+   * Opens a session, which yields an update of new events each second until the signal aborts. Throws AwsError for too
+   * many sessions. The iteration throws AwsError when the session exceeds its time limit or the platform stops.
    */
   open(tailed: TailedLogs, signal: AbortSignal): AsyncIterable<TailUpdate> {
     if (this.#sessionCount >= sessionsMax) {
@@ -67,7 +69,7 @@ export class LiveTails {
       this.#sessionCount -= 1;
       following[Symbol.dispose]();
     };
-    // Updates that are never read are closed, too.
+    // Also closes a session whose updates are never read.
     signal.addEventListener("abort", close, { once: true });
     return this.#updates(next, signal, close);
   }
@@ -95,7 +97,7 @@ export class LiveTails {
   }
 }
 
-/** The next update of a session; its size is bounded. */
+/** The events that a session's next update will contain. Its size is bounded. */
 class PendingUpdate implements LogFollower {
   readonly #tailed: TailedLogs;
   readonly #clock: Clock;

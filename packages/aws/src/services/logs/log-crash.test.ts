@@ -1,6 +1,6 @@
 /**
- * A platform is killed at every step of the operations that change log groups, streams and metric filters: the next run
- * has all of the change or none.
+ * Kills a platform at every step of the operations that change log groups, streams and metric filters. After a restart,
+ * the change is either complete or absent.
  */
 import { cpSync, mkdtempSync, rmSync } from "node:fs";
 import { readdir, readFile, stat, utimes } from "node:fs/promises";
@@ -23,10 +23,10 @@ import type { MetricFilterRecord } from "./metric-filters/index.ts";
 const nowMs = Date.UTC(2026, 10, 23);
 const dayMs = 86_400_000;
 const clock = clockWithoutTimers(() => nowMs);
-/** A stream has four files, each of which holds three lines of these tests. */
+/** Limits with which a stream has four files, and each file has three lines of these tests. */
 const limits = { streamBytesMax: 4 * 100, streamsMax: 2, groupsMax: 10 };
 
-/** A group name that is longer than a directory name may be. */
+/** A group name that exceeds the maximum length of a directory name. */
 const long = "g".repeat(300);
 
 const places = mkdtempSync(join(tmpdir(), "gal-log-deaths-"));

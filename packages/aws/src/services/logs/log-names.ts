@@ -8,7 +8,7 @@ export interface NamedGroup {
   readonly logGroupIdentifier?: string;
 }
 
-/** Returns the name, given as a name or as an ARN. */
+/** Returns the group name of a request that contains a name or an ARN. */
 export function logGroupNameOf({ logGroupName, logGroupIdentifier }: NamedGroup): string {
   if (logGroupName !== undefined && logGroupIdentifier !== undefined) {
     throw logParameterError("LogGroupName and LogGroupIdentifier cannot be used together.");
@@ -18,7 +18,7 @@ export function logGroupNameOf({ logGroupName, logGroupIdentifier }: NamedGroup)
   return /^arn:[^:]*:logs:[^:]*:[^:]*:log-group:([^:]+)/.exec(given)?.[1] ?? given;
 }
 
-/** Returns the requested page of a listing. */
+/** Returns the query for the page that a request selects. */
 export function logPageQuery(
   operation: string,
   input: { readonly limit?: number; readonly nextToken?: string },
@@ -29,7 +29,7 @@ export function logPageQuery(
   return { countMax, pageMax: namesPerPage, token, isDescending, listing, refusal: invalidLogToken };
 }
 
-/** Returns the error for a token of another listing. */
+/** Returns the error for a token that another listing has issued. */
 export const invalidLogToken = (): AwsError => logParameterError("The specified nextToken is invalid.");
 
 export function logsArnPrefix({ region, accountId }: CallContext): string {

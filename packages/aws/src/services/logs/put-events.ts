@@ -4,11 +4,11 @@ import { logParameterError as invalid } from "./log-names.ts";
 
 const hourMs = 3_600_000;
 const dayMs = 24 * hourMs;
-/** Maximum size of one call: each event counts with its bytes and CloudWatch Logs' overhead. */
+/** Maximum size of one call. Each event counts with its bytes plus `eventOverheadBytes`, as in CloudWatch Logs. */
 const batchBytesMax = 1024 * 1024;
 const eventOverheadBytes = 26;
 const batchSpanMs = dayMs;
-/** Maximum difference of an event's time from the clock. */
+/** Maximum time of an event after and before the current time. */
 const aheadMs = 2 * hourMs;
 const behindMs = 14 * dayMs;
 
@@ -54,7 +54,7 @@ function checkBatch(events: readonly Event[]): void {
   }
 }
 
-/** Returns the number of events before a time; events ascend in time. */
+/** Returns the number of events before a time. The events must be in ascending order of time. */
 function countBefore(events: readonly Event[], timeMs: number): number {
   const found = events.findIndex(({ timestamp }) => timestamp >= timeMs);
   return found === -1 ? events.length : found;

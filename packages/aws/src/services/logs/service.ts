@@ -39,15 +39,15 @@ export interface LogsDependencies {
   readonly stopping: AbortSignal;
   readonly queries: LazyResource<LogQueries>;
   readonly metricFilters: GroupFilters;
-  /** Returns whether DescribeLogGroups shows a group to the caller; absent where all callers see all groups. */
+  /** Returns whether DescribeLogGroups shows a group to the caller. If absent, all callers see all groups. */
   readonly listsGroup?: (accessKeyId: string | null, group: string) => boolean;
 }
 
 /** Maximum number of events per page of GetLogEvents and FilterLogEvents. */
 const eventsPerPage = 10_000;
-/** Number of streams that are read together. */
+/** Number of streams that are read concurrently. */
 const streamsAtATime = 16;
-/** Number of streams that FilterLogEvents searches, as in the service. */
+/** Maximum number of streams that FilterLogEvents searches, as in CloudWatch Logs. */
 const searchedStreamsMax = 100;
 
 const filterOperations = [
@@ -77,7 +77,7 @@ const group = (input: NamedGroup, context: CallContext) => `${logsArnPrefix(cont
 const stream = (input: NamedGroup & { readonly logStreamName: string }, context: CallContext) =>
   `${group(input, context)}:log-stream:${input.logStreamName}`;
 
-/** CloudWatch Logs over the files that containers write to. */
+/** CloudWatch Logs over the files that contain the output of containers. */
 export function logsService(dependencies: LogsDependencies) {
   const { logs: store, clock, stopping, queries, metricFilters } = dependencies;
   const tails = new LiveTails({ store, clock, stopping });
@@ -101,7 +101,7 @@ export function logsService(dependencies: LogsDependencies) {
       handle: (input, { nextTick }) => filter(store, input, { nowMs: clock.epochMs(), nextTick }),
     },
     StartLiveTail: {
-      // Permission for one of several groups is not permission for all.
+      // A caller with permission for only one of several groups must not read the others, so the ARN covers all groups.
       resource: ({ logGroupIdentifiers: identifiers }, context) =>
         identifiers.length === 1
           ? group({ logGroupIdentifier: identifiers[0] as string }, context)
@@ -172,7 +172,7 @@ function changingOperations({ store, clock, metricFilters }: MutableDependencies
   } satisfies Partial<OperationRows<LogsOperations>>;
 }
 
-/** Returns the empty output of an operation. */
+/** Awaits an operation that has no output, and returns an empty output. */
 async function nothing(work: Promise<unknown>): Promise<Record<string, never>> {
   await work;
   return {};
@@ -189,7 +189,7 @@ async function describeGroups(
   }
   const identifiers = input.logGroupIdentifiers?.map((logGroupIdentifier) => logGroupNameOf({ logGroupIdentifier }));
   const named = identifiers === undefined ? null : new Set(identifiers);
-  // Every group has the only existing class.
+  // All groups have the standard class, so a request for another class finds none.
   const names = (logGroupClass ?? standardClass) === standardClass ? await store.groupNames(prefix ?? "") : [];
   const wanted = names.filter(
     (name) =>
@@ -243,7 +243,7 @@ async function describeStreams(
   };
 }
 
-/** Reads only the streams of the page. */
+/** Reads details only of the streams on the page. */
 async function streamsByName(store: LogStreams, group: string, input: LogsInputs["DescribeLogStreamsRequest"]) {
   const names = await store.streamNames(group, input.logStreamNamePrefix ?? "");
   const isDescending = input.descending === true;
@@ -302,8 +302,8 @@ async function getEvents(store: LogStreams, input: LogsInputs["GetLogEventsReque
 const directionLength = 2;
 
 /**
- * Returns the part of a client's token that the store issued, with its direction, `f/` or `b/`. The rest of the token identifies the
- * stream.
+ * Returns the part of a client's token that the store issued, with its prefix `f/` or `b/` for the direction. The other
+ * part of the token identifies the stream.
  */
 const givenToken = (listing: Listing, token: string) =>
   token.slice(0, directionLength) + pageToken(listing, token.slice(directionLength));

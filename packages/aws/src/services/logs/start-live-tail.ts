@@ -8,7 +8,10 @@ import { logParameterError as invalid } from "./log-names.ts";
 
 type Input = LogsInputs["StartLiveTailRequest"];
 
-/** Starts a session, after checking everything that can fail before the event stream begins. */
+/**
+ * Starts a session. First checks everything that can fail, because an error cannot be sent as a plain response once the
+ * event stream has begun.
+ */
 export async function startLiveTail(
   { logs: store, tails }: { readonly logs: LogStreams; readonly tails: LiveTails },
   input: Input & { readonly groups: readonly string[] },
@@ -21,7 +24,7 @@ export async function startLiveTail(
   if (groups.length > 1 && (names ?? prefixes) !== undefined) {
     throw invalid("Log streams can be named only with exactly one log group.");
   }
-  // Rejects for an unknown group.
+  // Rejects if the group does not exist.
   for (const group of groups) await store.retentionDays(group);
   const known = names === undefined ? null : new Set(names);
   const tailed = {

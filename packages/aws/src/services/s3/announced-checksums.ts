@@ -13,10 +13,10 @@ const digestBytes: Readonly<Record<ChecksumAlgorithm, number>> = {
 };
 
 const prefix = "x-amz-checksum-";
-/** Headers with the prefix that are no checksums. */
+/** Headers with the prefix that do not contain a checksum. */
 const otherNames: ReadonlySet<string> = new Set(["algorithm", "type", "mode"].map((name) => `${prefix}${name}`));
 
-/** Returns the checksum in the headers, in a list of at most one. */
+/** Returns the checksum in the headers, as a list with at most one item. */
 export function announcedChecksums(headers: S3Request["headers"]): readonly AnnouncedChecksum[] {
   const given = Object.entries(headers).flatMap(([name, value]) =>
     name.startsWith(prefix) && !otherNames.has(name) && value !== undefined ? [checksumOf(name, value)] : [],
@@ -25,7 +25,7 @@ export function announcedChecksums(headers: S3Request["headers"]): readonly Anno
   return given;
 }
 
-/** Returns the names of the trailers with checksums. */
+/** Returns the names of the announced trailers, which contain checksums. */
 export function announcedTrailers(headers: S3Request["headers"]): readonly string[] {
   const names = (headers["x-amz-trailer"] ?? "").toLowerCase().split(",");
   const announced = names.map((name) => name.trim()).filter((name) => name !== "");
@@ -33,7 +33,10 @@ export function announcedTrailers(headers: S3Request["headers"]): readonly strin
   return announced;
 }
 
-/** Returns the algorithms for a body: from a value, a trailer, or the SDK's request. */
+/**
+ * Returns the algorithms whose checksums to compute for a body. A checksum header, a trailer or an algorithm header
+ * names them.
+ */
 export function announcedAlgorithms(headers: S3Request["headers"]): ChecksumAlgorithm[] {
   const given = announcedChecksums(headers).map(([algorithm]) => algorithm);
   const trailing = announcedTrailers(headers)
@@ -45,7 +48,7 @@ export function announcedAlgorithms(headers: S3Request["headers"]): ChecksumAlgo
   return algorithms.length > 0 || wished === null ? algorithms : [wished];
 }
 
-/** Returns the checksums of the trailers, after the end of the body. Every announced trailer has to be there. */
+/** Returns the checksums in the trailers, once the body has ended. Throws if an announced trailer is missing. */
 export function trailingChecksums(
   headers: S3Request["headers"],
   trailers: ReadonlyMap<string, string>,
@@ -80,7 +83,9 @@ function builtAlgorithm(name: string): ChecksumAlgorithm {
   throw new AwsError("NotImplemented", `${name} is not implemented by this server`, { statusFallback: 501 });
 }
 
-/** Checks base64 of the algorithm's length; a composite checksum is followed by its number of parts. */
+/**
+ * Checks that the value is base64 of the algorithm's length. A composite checksum has its number of parts after a dash.
+ */
 function checksumOf(name: string, value: string): AnnouncedChecksum {
   const algorithm = builtAlgorithm(name);
   const [digest = "", ...count] = value.split("-");

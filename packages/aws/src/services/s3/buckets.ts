@@ -10,7 +10,7 @@ const keysPerPageMax = 1000;
 const bucketsPerPageMax = 10_000;
 const documentBytesMax = 2 * 2 ** 20;
 
-/** Lists all buckets, unless a page is requested; all are in the client's region. */
+/** Lists all buckets, or the requested page of them. All buckets are in the client's region. */
 export async function listBuckets(request: S3Request): Promise<void> {
   const { query, context } = request;
   const prefix = query.get("prefix");
@@ -98,7 +98,7 @@ function listParameters({ query }: S3Request): ListParameters {
   };
 }
 
-/** Returns a page of a listing. A page of no keys, which tools use to test their permission, is never truncated. */
+/** Returns a page of a listing. A page of zero keys, with which tools test their permission, is never truncated. */
 async function page(request: S3Request, parameters: ListParameters, startAfter: string): Promise<ListPage> {
   const { bucket, store, isListed, context } = request;
   const { prefix, delimiter, keysMax } = parameters;
@@ -108,7 +108,8 @@ async function page(request: S3Request, parameters: ListParameters, startAfter: 
   const shown = isListed === null ? {} : { isListed };
   await store.headBucket(bucket);
   let nextStartAfter = keysMax === 0 ? null : startAfter;
-  // A page that is not full ends with a hidden key, which would be visible in the next page's token.
+  // Reads on until the page is full, except for hidden keys. Otherwise the next page's token could contain a hidden
+  // key.
   while (nextStartAfter !== null && missingCount() > 0) {
     const from: string = nextStartAfter;
     const options = { prefix, delimiter, startAfter: from, keysMax: missingCount(), ...shown };
@@ -144,7 +145,7 @@ export async function listObjects(request: S3Request): Promise<void> {
     Delimiter: delimiter === "" ? null : encode(delimiter),
     EncodingType: parameters.encodingType,
     IsTruncated: nextStartAfter !== null,
-    // Without a delimiter clients continue from the last key; with one they need the marker.
+    // Without a delimiter, clients continue after the last key. With a delimiter, they need the marker.
     NextMarker: nextStartAfter === null || delimiter === "" ? null : encode(nextStartAfter),
     Contents: objects.map((head) => ({ ...contents(head, encode), Owner: ownerOf(request) })),
     CommonPrefixes: commonPrefixes.map((prefix) => ({ Prefix: encode(prefix) })),
@@ -184,7 +185,10 @@ function readToken(token: string): string {
   return text.slice(1);
 }
 
-/** Returns XML elements as a list: the parser returns one element as a record, several as an array. */
+/**
+ * Returns XML elements as a list. The XML parser returns a single element as a record, and several elements as an
+ * array.
+ */
 export function asElementList(value: unknown): Record<string, unknown>[] {
   const list: unknown[] = Array.isArray(value) ? value : value === undefined ? [] : [value];
   return list.map((item) => {

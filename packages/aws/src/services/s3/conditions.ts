@@ -8,9 +8,11 @@ export interface ConditionHeaders {
   readonly ifUnmodifiedSince: string | undefined;
 }
 
-/** Checks conditions in the order of RFC 9110: a match has priority over a date. "not-modified" has no body. */
+/**
+ * Checks conditions in the order of RFC 9110: an ETag has priority over a date. Throws AwsError for a failed condition.
+ */
 export function checkConditions(head: ObjectHead, headers: ConditionHeaders): "serve" | "not-modified" {
-  // HTTP dates have whole seconds.
+  // HTTP dates have a resolution of one second.
   const modifiedMs = Math.floor(head.lastModifiedMs / 1000) * 1000;
   if (headers.ifMatch !== undefined) {
     if (!etagListed(headers.ifMatch, head.etag)) throw preconditionFailed("If-Match");

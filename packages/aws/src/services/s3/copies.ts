@@ -7,7 +7,7 @@ import { writeCondition } from "./objects.ts";
 import { sendXmlWhenDone } from "./replies.ts";
 import type { S3Request } from "./s3-request.ts";
 
-/** Headers with which a copy of an object to itself is a change. */
+/** Headers that change an object. S3 allows a copy of an object to itself only with a change. */
 const changingHeaders = ["x-amz-storage-class", "x-amz-website-redirect-location", "x-amz-server-side-encryption"];
 
 export async function copyObject(request: S3Request): Promise<void> {
@@ -49,8 +49,8 @@ export async function copyObject(request: S3Request): Promise<void> {
 }
 
 /**
- * Returns the headers of a copy: metadata and tags each from the source or from the request, by their directives; the
- * redirection from the request alone.
+ * Returns the headers of a copy. The request's directives select for metadata and for tags whether they are those of
+ * the source or of the request. The website redirection is always the request's.
  */
 export function copiedHeaders(from: ObjectHead, asked: StoredHeaders, headers: S3Request["headers"]): StoredHeaders {
   const isReplaced = headers["x-amz-metadata-directive"] === "REPLACE";
@@ -102,7 +102,7 @@ export function checkCopyConditions(request: S3Request, from: ObjectHead): void 
   if (outcome === "not-modified") throw preconditionFailed("x-amz-copy-source-If-None-Match");
 }
 
-/** Parses `bytes=first-last` within the source to [start, end). */
+/** Parses `bytes=first-last` to [start, end). Throws if the range is not within the source. */
 export function copyRange(text: string, byteLength: number): { start: number; end: number } {
   const match = /^bytes=(\d{1,15})-(\d{1,15})$/.exec(text);
   if (match === null || Number(match[2]) < Number(match[1])) {

@@ -13,14 +13,14 @@ const documentBytesMax = 2 * 2 ** 20;
 /** Conditions that S3 does not define for a deletion. */
 const refusedConditions = ["if-none-match", "if-modified-since", "if-unmodified-since"];
 
-/** Conditions on the object to delete; undefined members are not checked. */
+/** Conditions on the object to delete. A condition that is undefined is not checked. */
 interface WrittenCondition {
   readonly etag: string | undefined;
   readonly lastModified: string | undefined;
   readonly byteLength: string | undefined;
 }
 
-/** An object in DeleteObjects. */
+/** An object that a DeleteObjects request names. */
 interface NamedObject extends WrittenCondition {
   readonly key: string;
   readonly versionId: string | undefined;

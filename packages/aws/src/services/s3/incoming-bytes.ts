@@ -1,23 +1,24 @@
 import { Readable } from "node:stream";
 import type { S3Request } from "./s3-request.ts";
 
-/** A few of Node's chunks of 64 KiB. */
+/** Number of chunks of up to 64 KiB that the stream buffers. */
 const chunksMax = 4;
 
 /**
- * Releases a chunk's memory at once. Otherwise the chunks of a large body are garbage outside of the heap, for which
- * the collector marks the whole heap every 30 MiB: a fifth of an upload's CPU time (bench/rows/upload.ts).
+ * Releases a chunk's memory at once. Chunks of a large body that wait for the garbage collector are memory outside of
+ * the heap. For every 30 MiB of them the collector marks the whole heap, which is a fifth of an upload's CPU time
+ * (bench/rows/upload.ts).
  */
 export function freeChunk(chunk: Buffer): void {
-  // A slice shares its memory with others.
+  // A slice must not be freed, because other slices share its memory.
   if (chunk.buffer instanceof ArrayBuffer && chunk.byteLength === chunk.buffer.byteLength) chunk.buffer.transfer(0);
 }
 
 /**
- * Returns a request's bytes as a stream. Reading starts when the stream is read: only then a client that waits for `100
- * Continue` is told to send. Destroying the stream keeps the connection for its response; further input is read and
- * dropped. The request itself is not iterated: Node's iterator would destroy its connection on an early end, or leave
- * it unreadable.
+ * Returns a request's bytes as a stream. Reading starts when the stream is read: only then does a client that waits for
+ * `100 Continue` receive it. Destroying the stream keeps the connection open for the response, and drops further input.
+ * Iterating over the request itself would not do: on an early end, Node's iterator destroys the connection or leaves it
+ * unreadable.
  */
 export function incomingBytes({ incoming, response, headers }: S3Request): Readable {
   let isOpen = false;
@@ -28,7 +29,7 @@ export function incomingBytes({ incoming, response, headers }: S3Request): Reada
     if (incoming.destroyed) cut();
   };
   const body = new Readable({
-    // Object mode keeps the chunks: a stream of bytes would join them.
+    // In object mode, the stream keeps chunks separate; a byte stream may join them, which copies.
     objectMode: true,
     highWaterMark: chunksMax,
     read: () => (isOpen ? void incoming.resume() : open()),
@@ -38,7 +39,7 @@ export function incomingBytes({ incoming, response, headers }: S3Request): Reada
       done(error);
     },
   });
-  // The reader gets the error; without a listener it would end the process when nothing reads.
+  // The reader receives the error. Without a listener, an error that occurs while nothing reads would end the process.
   body.on("error", () => undefined);
   const take = (chunk: Buffer) => {
     if (!body.push(chunk)) incoming.pause();

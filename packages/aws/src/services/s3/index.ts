@@ -1,6 +1,7 @@
 /**
- * S3's protocol over a BucketStore: path style and virtual host, signatures in headers and queries, aws-chunked bodies,
- * ranges and conditionals, multipart, copies, both listings. Unimplemented parameters are rejected by name.
+ * S3's protocol over a BucketStore: path-style and virtual-host addresses, signatures in headers and queries,
+ * aws-chunked bodies, ranges and conditions, multipart uploads, copies, and both versions of listings. A parameter that
+ * is not implemented is rejected with an error that names it.
  */
 export { WriterQuotas } from "./object-writers.ts";
 export { s3Service, type S3Dependencies } from "./service.ts";

@@ -1,4 +1,4 @@
-/** Listings of callers that may not see every object of a bucket. */
+/** Tests listings for callers that may not see every object of a bucket. */
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { mkdtemp, rm } from "node:fs/promises";
@@ -23,7 +23,7 @@ import { s3Service } from "./service.ts";
 const Bucket = "bkt";
 const isHidden = (key: string) => key.includes("hidden");
 
-/** Opens a bucket in which a client may see only keys without `hidden`. */
+/** Opens a bucket for a client that may see only keys without the text `hidden`. */
 async function opened(keys: readonly string[]) {
   await using opening = new AsyncDisposableStack();
   const folder = await mkdtemp(join(tmpdir(), "galatea-listings-"));

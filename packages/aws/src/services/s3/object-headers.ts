@@ -6,8 +6,8 @@ import type { S3Request } from "./s3-request.ts";
 import { checkTagging } from "./tagging.ts";
 
 /**
- * Headers that are stored with an object and returned with it. Encryption is not included: bytes are encrypted as the
- * disk is.
+ * Headers that are stored with an object and returned with it. Encryption headers are not stored, because only the disk
+ * may encrypt objects.
  */
 const storedNames = new Set([
   "cache-control",
@@ -52,7 +52,7 @@ export function storedHeaders(headers: S3Request["headers"]): StoredHeaders {
   return { headers: kept, ...(contentType === "" ? {} : { contentType }) };
 }
 
-/** `aws-chunked` is the transfer's framing, not the object's encoding. */
+/** Removes `aws-chunked`, which is the framing of the transfer and not the encoding of the object. */
 const withoutChunked = (value: string) =>
   value
     .split(",")
@@ -95,8 +95,9 @@ export function objectHeaders(head: ObjectHead, request: S3Request, isWhole: boo
 }
 
 /**
- * Encodes metadata as S3 does: values that are not ASCII are encoded words of RFC 2047. S3 reads the header's bytes as
- * Latin-1, as Node does, so the word of a UTF-8 value has its bytes one by one, as in the example of S3's user guide.
+ * Encodes metadata as S3 does: values that are not ASCII become encoded words of RFC 2047. S3 and Node read header
+ * bytes as Latin-1. An encoded word for a UTF-8 value therefore encodes each byte as a character, as the example in
+ * S3's user guide shows.
  */
 function mailSafe(stored: Readonly<Record<string, string>>): Record<string, string> {
   const encoded = ([name, value]: [string, string]): [string, string] =>
@@ -112,7 +113,7 @@ export function checksumHeaders(head: Pick<ObjectHead, "checksums" | "checksumTy
   return { ...Object.fromEntries(entries), "x-amz-checksum-type": head.checksumType ?? "FULL_OBJECT" };
 }
 
-/** Returns `<ChecksumCRC32>` and so on, for XML responses. */
+/** Returns elements such as `<ChecksumCRC32>`, for XML responses. */
 export function checksumElements(head: Pick<ObjectHead, "checksums">): Record<string, string> {
   return Object.fromEntries(
     Object.entries(head.checksums).map(([name, value]) => [`Checksum${name.toUpperCase()}`, value]),

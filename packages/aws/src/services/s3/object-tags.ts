@@ -5,7 +5,7 @@ import { readDocument } from "./request-body.ts";
 import type { S3Request } from "./s3-request.ts";
 import { checkTags, parseTagging, printTagging, type ObjectTag } from "./tagging.ts";
 
-/** Size of ten tags of the longest keys and values, with each character as an entity, plus the elements. */
+/** Maximum size of a document with ten tags, if every character of the longest keys and values is an XML entity. */
 const documentBytesMax = 2 ** 16;
 
 const tagging = "x-amz-tagging";
@@ -17,7 +17,7 @@ export async function getObjectTagging(request: S3Request): Promise<void> {
   });
 }
 
-/** Replaces all tags of an object; its bytes, ETag and date stay. */
+/** Replaces all tags of an object. The object's bytes, ETag and date do not change. */
 export async function putObjectTagging(request: S3Request): Promise<void> {
   const { store, bucket, key } = request;
   const document = await readXml(await readDocument(request, documentBytesMax), "Tagging", request.context);
@@ -32,7 +32,7 @@ export async function deleteObjectTagging(request: S3Request): Promise<void> {
   sendEmpty(request, 204);
 }
 
-/** The parser returns an empty set as text. */
+/** Reads the tags of a document. The XML parser returns an empty set as text. */
 function readTags(set: unknown): readonly ObjectTag[] {
   if (typeof set === "string" && set.trim() === "") return [];
   const [only, ...more] = asElementList(set);

@@ -27,12 +27,12 @@ import { s3Service } from "./service.ts";
 const Bucket = "bkt";
 
 /**
- * A clock on which counting takes no time, so that objects are counted again whenever a writer seems to exceed its
+ * A clock on which counting objects takes no time. The quotas then count again whenever a writer seems to exceed its
  * quota.
  */
 const stoppedClock = { ...systemClock, monotonicNs: () => 0 };
 
-/** S3 over a folder, for the owner and the code of two endpoints. */
+/** Opens S3 over a folder, for the owner and for the code of two endpoints. */
 async function opened(folder: string, bytesMax: number) {
   await using opening = new AsyncDisposableStack();
   const store = opening.use(await openDirectoryStore({ folder, logger: silentLogger }));

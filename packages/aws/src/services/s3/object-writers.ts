@@ -1,12 +1,14 @@
 import { AwsError, EventLoopQueue, type Clock } from "@galatea/base";
 import type { CountedStore } from "@galatea/hosting/objects";
 
-/** Header under which the name of an object's writer is stored, for writers with a quota. Responses never contain it. */
+/**
+ * Header under which an object stores the name of its writer, if the writer has a quota. Responses never contain it.
+ */
 export const writerHeader = "x-galatea-writer";
 
 export interface WriterQuotasOptions {
   readonly store: Pick<CountedStore, "kept">;
-  /** Returns the writer with a quota by its key; null for the owner. The names are for users. */
+  /** Returns the writer that has the key; null for the owner, who has no quota. Error texts show the writer's name. */
   readonly writerOf: (accessKeyId: string) => string | null;
   /** Maximum bytes of all objects and unfinished uploads of one writer. */
   readonly bytesMax: number;
@@ -17,34 +19,34 @@ export interface WriterQuotasOptions {
 export interface ObjectReservation extends Disposable {
   /** Headers that are stored with the object. */
   readonly headers: Readonly<Record<string, string>>;
-  /** Counts the space as used. Called when the object is written. */
+  /** Counts the space as used. The caller calls this once the object is written. */
   commit(): void;
 }
 
-/** The reservation for the owner's writes, which have no quota. */
+/** The reservation for writes of the owner, who has no quota. */
 export const unlimitedReservation: ObjectReservation = { headers: {}, commit() {}, [Symbol.dispose]() {} };
 
-/** Disk and memory that an object, an upload or a part takes in addition to its bytes. */
+/** Disk and memory that an object, an upload or a part uses in addition to its bytes. */
 const descriptionBytes = 4096;
 const perTurn = 1000;
 /**
- * Ratio of the pause after a count of all objects to the duration of the count: counting takes at most a twentieth of the time, even if a
- * writer without space retries often.
+ * Ratio of the pause after a count of all objects to the duration of the count. It limits counting to about a twentieth
+ * of the time, even if a writer without free space retries often.
  */
 const restsPerCount = 20;
 
 /**
- * The space that each writer with a quota uses in the store. The writer is stored in an object's description, and
- * nowhere else. All objects are counted when a writer is first seen, and when one has apparently reached its quota.
- * Between two counts only writes are added, so that a writer that overwrites or deletes may see too little free space
- * until the next count, and never too much.
+ * The space that each writer with a quota uses in the store. Only an object's description names its writer. All objects
+ * are counted when a writer is first seen, and when a writer seems to have reached its quota. Between two counts,
+ * writes are added, but deletions are not subtracted. A writer that overwrites or deletes objects may therefore see too
+ * little free space until the next count, but never too much.
  */
 export class WriterQuotas {
   readonly #options: WriterQuotasOptions;
   readonly #loopQueue = new EventLoopQueue();
-  /** From the last count. */
+  /** Bytes by writer at the last count; null before the first count. */
   #counted: ReadonlyMap<string, number> | null = null;
-  /** Written since the last count started. */
+  /** Bytes by writer that were written since the last count started. */
   #since = new Map<string, number>();
   readonly #underWay = new Map<string, number>();
   #counting: Promise<void> | null = null;
@@ -93,7 +95,7 @@ export class WriterQuotas {
     return [this.#counted, this.#since, this.#underWay].reduce((sum, bytes) => sum + (bytes?.get(writer) ?? 0), 0);
   }
 
-  /** Shares one count between all waiting callers. */
+  /** Counts all objects. All waiting callers share one count. */
   #count(): Promise<void> {
     this.#counting ??= this.#countAll().finally(() => (this.#counting = null));
     return this.#counting;
@@ -105,7 +107,7 @@ export class WriterQuotas {
     const never = new AbortController().signal;
     const before = this.#since;
     const since = new Map<string, number>();
-    // Writes during the count may be counted twice, until the next count.
+    // Until the next count, a write during the count may be counted twice.
     this.#since = since;
     this.#counted = sumOf(this.#counted, before);
     const counted = new Map<string, number>();

@@ -17,7 +17,7 @@ export async function getObject(request: S3Request): Promise<void> {
   const range = parseRange(headers["range"], head.byteLength);
   const span = range ?? { start: 0, end: head.byteLength };
   const status = range === null ? 200 : 206;
-  // Computed before the object is opened, because invalid headers throw.
+  // Computed before the object is opened, because invalid headers throw and would leave the object open.
   const answered = { ...objectHeaders(head, request, range === null), ...spanHeaders(head, span, range !== null) };
   if (request.method === "HEAD") return void response.writeHead(status, answered).end();
   const { head: opened, body } = await store.get(bucket, key, range ?? undefined);
@@ -30,13 +30,13 @@ export async function getObject(request: S3Request): Promise<void> {
   } finally {
     body.destroy();
   }
-  // The object was replaced after its conditions were checked: starts again with the new version.
+  // The object was replaced after its conditions were checked. Starts again with the new version.
   return getObject(request);
 }
 
 /**
- * Waits for the first bytes: a read error before them is sent as an error response; later ones can only end the
- * connection.
+ * Waits for the first bytes of a body. A read error before them can still be sent as an error response; after them,
+ * only closing the connection reports the error.
  */
 function beginning(body: Readable): Promise<void> {
   const { promise, resolve, reject } = Promise.withResolvers<void>();
@@ -63,7 +63,7 @@ function served(request: S3Request, head: ObjectHead): "serve" | "not-modified" 
   });
 }
 
-/** Returns the conditions of a write, which the store checks when it makes the object visible. */
+/** Returns the conditions of a write. The store checks them at the moment at which it makes the object visible. */
 export function writeCondition(request: S3Request): Pick<PutOptions, "condition"> {
   const { "if-match": ifMatch, "if-none-match": ifNoneMatch } = request.headers;
   const refused = ["if-modified-since", "if-unmodified-since"].find((name) => request.headers[name] !== undefined);

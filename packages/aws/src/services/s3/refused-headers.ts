@@ -2,9 +2,9 @@ import { AwsError } from "@galatea/base";
 import type { S3Request } from "./s3-request.ts";
 
 interface RefusedHeader {
-  /** The whole name, or a prefix if it ends with a dash. */
+  /** The complete name, or a prefix if it ends with a dash. */
   readonly name: string;
-  /** The value that means the default. */
+  /** The value that requests the default behaviour and is therefore accepted. */
   readonly harmless?: string;
   readonly error: (name: string) => AwsError;
 }
@@ -13,11 +13,14 @@ const notBuilt = (name: string) =>
   new AwsError("NotImplemented", `${name} is not implemented by this server`, { statusFallback: 501 });
 const notLocked = () => new AwsError("InvalidRequest", "Bucket is missing Object Lock Configuration");
 
-/** Headers that would store or encrypt the bytes differently: rejected, never ignored. */
+/**
+ * Headers that would store or encrypt objects differently. They are rejected, because ignoring them would mislead the
+ * caller.
+ */
 const refusedHeaders: readonly RefusedHeader[] = [
   { name: "x-amz-server-side-encryption-customer-", error: notBuilt },
   { name: "x-amz-copy-source-server-side-encryption-customer-", error: notBuilt },
-  // The header names a KMS key of the caller. Encryption without a key is left to the store.
+  // This header names a KMS key of the caller. A request for encryption without a key is accepted.
   { name: "x-amz-server-side-encryption-aws-kms-key-id", error: notBuilt },
   { name: "x-amz-server-side-encryption-context", error: notBuilt },
   { name: "x-amz-server-side-encryption-bucket-key-enabled", harmless: "false", error: notBuilt },
@@ -28,7 +31,7 @@ const refusedHeaders: readonly RefusedHeader[] = [
 
 const listed = (text: string) => new Set(text.split(" "));
 
-/** Headers with a few allowed values, and S3's error for any other. */
+/** Headers with a few allowed values, and S3's error for any other value. */
 const closedHeaders: readonly {
   readonly name: string;
   readonly values: ReadonlySet<string>;
@@ -64,7 +67,7 @@ const closedHeaders: readonly {
   },
 ];
 
-/** Rejects headers before anything else of a request is checked. */
+/** Throws for unsupported headers. Called before any other check of a request. */
 export function refuseHeaders(headers: S3Request["headers"], accountId: string): void {
   for (const name of ["x-amz-expected-bucket-owner", "x-amz-source-expected-bucket-owner"]) {
     const owner = headers[name];

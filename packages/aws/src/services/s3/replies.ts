@@ -20,8 +20,9 @@ export function sendEmpty(request: S3Request, status: number, headers: Readonly<
 const firstSpaceMs = 10_000;
 
 /**
- * Sends the result of long work (joining parts, copying): after ten seconds the response begins with 200 and the
- * declaration, then a space every ten seconds, then the document or, as in S3, an error with the status 200.
+ * Sends the result of a long operation, such as joining parts or copying. After ten seconds, the response begins with
+ * status 200 and the XML declaration. Then a space follows every ten seconds, so that the client does not time out, and
+ * then the document. As in S3, an error after that has status 200, too.
  */
 export async function sendXmlWhenDone(
   request: S3Request,
@@ -84,7 +85,7 @@ export function s3Error(thrown: unknown): AwsError | null {
   return new AwsError(code, message, { cause: thrown, statusFallback, members });
 }
 
-/** Sends S3's XML; the connection ends with it if the client is still sending. */
+/** Sends an error as S3's XML. If the client is still sending, the connection ends with the response. */
 export function sendError({ request: incoming, response, context, clock, logger }: RawExchange, thrown: unknown): void {
   const known = s3Error(thrown);
   if (known === null && !context.signal.aborted) {

@@ -25,7 +25,10 @@ export interface RequestBody {
   readonly released?: PutOptions["released"];
 }
 
-/** Returns the request's decoded bytes, and their expected properties. The caller reads or destroys the stream. */
+/**
+ * Returns the request's decoded bytes, and the checksums and length to expect. The caller must read or destroy the
+ * stream.
+ */
 export function openBody(request: S3Request): RequestBody {
   const { headers, payload } = request;
   const trailers = new Map<string, string>();
@@ -62,8 +65,8 @@ export function openBody(request: S3Request): RequestBody {
 }
 
 /**
- * Without `Readable.from`, which waits for the pending read when it is destroyed: a client that sends no more would
- * block it for ever.
+ * Converts an iterator of chunks to a stream. `Readable.from` would wait for the pending read when it is destroyed, and
+ * a client that sends nothing more would block that for ever.
  */
 function unframed(source: Readable, chunks: AsyncIterator<Buffer>, atEnd: () => void): Readable {
   const read = async () => {
@@ -97,7 +100,7 @@ function framingError(cause: unknown): Error {
   return new AwsError("IncompleteBody", message, { cause });
 }
 
-/** Returns the announced length of the body without framing; null if there is none. */
+/** Returns the announced length of the decoded body; null if the request announces none. */
 export function bodyBytesOf(request: S3Request): number | null {
   const { at } = request.payload;
   return lengthOf(request, at === "chunks" || at === "unsigned-trailer");
@@ -112,7 +115,7 @@ function lengthOf(request: S3Request, isChunked: boolean): number | null {
   });
 }
 
-/** Reads a small document, and checks it. */
+/** Reads a small document to a buffer, and verifies its checksums and length. */
 export async function readDocument(request: S3Request, bytesMax: number): Promise<Buffer> {
   const { body, expect } = openBody(request);
   const tooLong = () => new AwsError("MalformedXML", `The document is longer than ${bytesMax} bytes`);

@@ -21,13 +21,13 @@ interface Route {
   readonly operation: string;
   readonly method: "GET" | "HEAD" | "PUT" | "POST" | "DELETE";
   readonly level: "service" | "bucket" | "object";
-  /** Required query parameters; their values count only if written as `name=value`. */
+  /** Required query parameters. A parameter written as `name=value` must have that value. */
   readonly query?: readonly string[];
   readonly header?: string;
   readonly handle: (request: S3Request) => Promise<void>;
 }
 
-/** The first matching row is used. */
+/** The routes in order of priority: the first one that matches a request is used. */
 const routes: readonly Route[] = [
   { operation: "ListBuckets", method: "GET", level: "service", handle: listBuckets },
   { operation: "GetBucketLocation", method: "GET", level: "bucket", query: ["location"], handle: getBucketLocation },
@@ -81,8 +81,8 @@ const routes: readonly Route[] = [
 ];
 
 /**
- * One IAM action for each operation. IAM itself has fewer: there a copy is a GetObject and a PutObject, and a listing a
- * ListBucket.
+ * The rows of all operations, with an IAM action for each. IAM itself has fewer actions: it checks a copy as GetObject
+ * and PutObject, and a listing as ListBucket.
  */
 export const s3Operations: Readonly<Record<string, RawOperationRow<S3Request>>> = Object.fromEntries(
   routes.map(({ operation, handle }) => [operation, { action: `s3:${operation}`, resource: resourceOf, handle }]),
@@ -93,7 +93,10 @@ function resourceOf({ bucket, key }: S3Request): string {
   return key === "" ? `arn:aws:s3:::${bucket}` : `arn:aws:s3:::${bucket}/${key}`;
 }
 
-/** Parameters that select another operation: a row above has to require them, or they are rejected by name. */
+/**
+ * Parameters that select an operation. A request with one that its route does not require is rejected with an error
+ * that names the parameter.
+ */
 const selectors = new Set(
   (
     "abac accelerate acl analytics annotation annotationName attributes cors delete encryption intelligent-tiering inventory " +
@@ -113,13 +116,14 @@ const plainParameters = new Set(
 );
 
 /**
- * Returns whether a parameter selects an operation: a name without a value does, even if it is newer than this list.
+ * Returns whether a parameter selects an operation. An unknown parameter without a value does, because S3 may have
+ * added an operation that this list does not contain.
  */
 const isSelector = (name: string, value: string) =>
   selectors.has(name) ||
   (value === "" && name !== "" && !plainParameters.has(name) && !/^(?:response-|x-amz-)/i.test(name));
 
-/** Throws S3's own error for a request without an operation. */
+/** Returns the operation of a request. Throws S3's own error if there is none. */
 export function findS3Operation(request: S3Request): RawOperationRow<S3Request> {
   const row = s3Operations[routeOf(request).operation];
   assert(row !== undefined, "every route has an operation");
@@ -150,6 +154,9 @@ function routeOf(request: S3Request): Route {
   });
 }
 
-/** Returns whether the version is "null", the only version of objects in unversioned buckets. */
+/**
+ * Returns whether a parameter requests the version "null", which is the only version of an object in an unversioned
+ * bucket.
+ */
 const isNullVersion = (name: string, query: ReadonlyMap<string, string>) =>
   name === "versionId" && query.get(name) === "null";

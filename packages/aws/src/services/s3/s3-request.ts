@@ -8,9 +8,9 @@ import type { ObjectReservation } from "./object-writers.ts";
 /** One S3 request, parsed and authenticated. */
 export interface S3Request {
   readonly method: string;
-  /** "" for the service itself. */
+  /** The bucket; "" for a request to the service itself. */
   readonly bucket: string;
-  /** "" for the bucket itself. */
+  /** The object's key; "" for a request to the bucket itself. */
   readonly key: string;
   readonly query: ReadonlyMap<string, string>;
   readonly headers: Readonly<Record<string, string | undefined>>;
@@ -19,9 +19,9 @@ export interface S3Request {
   readonly response: ServerResponse;
   readonly context: CallContext;
   readonly store: BucketStore;
-  /** Reserves space for a write of so many bytes. Throws above the caller's quota. */
+  /** Reserves space for a write of `byteLength` bytes; null: unknown. Throws if the caller would exceed its quota. */
   readonly reserve: (byteLength: number | null) => Promise<ObjectReservation>;
-  /** Returns whether a listing of the bucket shows a key to the caller; null: it shows all. */
+  /** Returns whether a listing of the bucket shows a key to the caller. Null: the listing shows all keys. */
   readonly isListed: ((key: string) => boolean) | null;
   readonly clock: Clock;
 }
@@ -33,8 +33,8 @@ export interface S3Address {
 }
 
 /**
- * Parses path style, or `bucket.domain` if a domain is configured. The key is the path's bytes: dots and double slashes
- * stay.
+ * Parses a path-style address, or `bucket.domain` if a domain is configured. The key is the decoded path as it is: dots
+ * and double slashes are not normalised.
  */
 export function parseAddress(url: string, host: string | undefined, domain: string | null): S3Address {
   const query = new Map(rawQueryOf(url).map(([name, value]) => [decodeComponent(name), decodeValue(value)]));
@@ -52,7 +52,7 @@ function hostedBucket(host: string | undefined, domain: string | null): string |
   return domain !== null && name.endsWith(`.${domain}`) ? name.slice(0, -domain.length - 1) : null;
 }
 
-/** Decodes a value of a query: a plus is a space for clients that send forms; SDKs send %2B and %20. */
+/** Decodes a query value. A plus becomes a space, because clients that submit forms send it; SDKs send %2B and %20. */
 const decodeValue = (text: string) => decodeComponent(text.replaceAll("+", "%20"));
 
 function decodePath(text: string): string {
@@ -71,7 +71,7 @@ export function headerRecord(incoming: IncomingMessage): Record<string, string |
   return record;
 }
 
-/** Parses a whole number of a query or header within limits, or throws S3's error. */
+/** Parses an integer of a query or header. Throws S3's error if it is not within the limits. */
 export function integerArgument(
   text: string | undefined,
   name: string,

@@ -9,11 +9,14 @@ import { headerRecord, parseAddress } from "./s3-request.ts";
 
 export interface S3Dependencies {
   readonly store: BucketStore;
-  /** `bucket.<domain>` addresses buckets by host name; null: path style alone. */
+  /** The domain of host names `bucket.<domain>` that address buckets; null: only path style is supported. */
   readonly s3Domain: string | null;
-  /** Writers with a quota; none by default. */
+  /** The writers' quotas; absent: no writer has a quota. */
   readonly writers?: WriterQuotas;
-  /** Returns the test of the objects that a listing shows to the caller with that key; null, the default, shows all. */
+  /**
+   * Returns a test of whether a listing shows an object to the owner of the key. Null, the default: it shows all
+   * objects.
+   */
   readonly lists?: (
     accessKeyId: string | null,
   ) => ((object: { readonly bucket: string; readonly key: string }) => boolean) | null;
@@ -21,7 +24,7 @@ export interface S3Dependencies {
 
 const scope = "s3";
 
-/** S3 over a store: authenticates, routes, serves, and sends errors as S3 does. */
+/** S3 over a store: authenticates, routes and serves requests, and sends errors as S3 does. */
 export function s3Service({ store, s3Domain, writers, lists }: S3Dependencies) {
   return {
     kind: "raw",
@@ -63,7 +66,10 @@ export function s3Service({ store, s3Domain, writers, lists }: S3Dependencies) {
   } as const satisfies RawService;
 }
 
-/** Returns the framing and the expected hash of a body; without authentication, the header's values. */
+/**
+ * Returns the framing and the expected hash of a body. Without authentication, uses the unverified values in the
+ * headers.
+ */
 function payloadOf(
   authenticator: Authenticator | null,
   request: Parameters<Authenticator["verify"]>[0],

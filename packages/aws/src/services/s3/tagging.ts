@@ -4,7 +4,7 @@ const tagsMax = 10;
 const keyCharsMax = 128;
 const valueCharsMax = 256;
 
-/** Letters, digits and spaces of any script, and some signs. */
+/** Letters, separators and digits of any script, and some signs. */
 const allowed = /^[\p{L}\p{Z}\p{N}_.:/=+\-@]*$/u;
 
 export interface ObjectTag {
@@ -12,7 +12,7 @@ export interface ObjectTag {
   readonly Value: string;
 }
 
-/** Parses the header's form, in which tags are stored: a query of keys and values. */
+/** Parses the header `x-amz-tagging`, a query string of keys and values. Tags are stored in this format. */
 export function parseTagging(header: string): readonly ObjectTag[] {
   return [...new URLSearchParams(header)].map(([Key, Value]) => ({ Key, Value }));
 }
@@ -23,7 +23,10 @@ export function printTagging(tags: readonly ObjectTag[]): string {
   return query.toString();
 }
 
-/** Checks the tags in a header; errors that a document of tags reports by name are a malformed header here. */
+/**
+ * Checks the tags in a header. All violations are reported as a malformed header; a tag document has more specific
+ * errors.
+ */
 export function checkTagging(header: string): void {
   const tags = parseTagging(header);
   const keys = new Set(tags.map(({ Key }) => Key));

@@ -139,7 +139,8 @@ export async function completeUpload(request: S3Request): Promise<void> {
 const isChecksumType = (text: string): text is ChecksumType => text === "COMPOSITE" || text === "FULL_OBJECT";
 
 /**
- * Returns the expected object: at completion the checksum headers and the length are the object's, not the document's.
+ * Returns the properties to verify. In CompleteMultipartUpload, the checksum headers and the length describe the whole
+ * object, not the request's document.
  */
 function expectedObject(headers: S3Request["headers"]): BodyExpectation {
   const entries = announcedChecksums(headers);

@@ -4,7 +4,7 @@ import { payloadTooLarge, type AsyncRequest, type Hosting } from "@galatea/hosti
 import type { InvokeCall } from "./invoke-endpoint.ts";
 import { constraintError } from "./runtime-path.ts";
 
-/** Maximum size of an input in the request. */
+/** Maximum size of an input that the request itself contains. */
 const inlineBytesMax = 128_000;
 
 interface TextRule {
@@ -61,7 +61,10 @@ const seconds = {
   timeLimit: { header: "invocationtimeoutseconds", member: "invocationTimeoutSeconds", min: 1, max: 3600 },
 } as const;
 
-/** Responds with 202 when the request is recorded; its result is an object in S3, and a message. */
+/**
+ * Records a request and responds with 202. Later the result is stored as an object in S3, and a notification is
+ * published.
+ */
 export async function invokeEndpointAsync(hosting: Hosting, call: InvokeCall): Promise<void> {
   const { response, context, endpointName } = call;
   const asked = await readRequest(call);
@@ -92,7 +95,7 @@ async function readRequest({ request, context }: InvokeCall): Promise<AsyncReque
   const refusal = () => payloadTooLarge(inlineBytesMax);
   if (Number(request.headers["content-length"] ?? 0) > inlineBytesMax) throw refusal();
   const { memory } = context;
-  // The memory of a body that was buffered for its signature is already taken.
+  // A body that was buffered to verify its signature has already reserved its memory.
   const take = memory.bytes > 0 ? null : (bytes: number) => reserveCallMemory(memory, bytes);
   const body = await readToBuffer(request, inlineBytesMax, refusal, take);
   if ((inputUrl === null) === (body.length === 0)) {

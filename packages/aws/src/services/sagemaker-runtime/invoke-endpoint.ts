@@ -34,11 +34,11 @@ interface HeaderRow {
   readonly name: string;
   readonly member: string;
   readonly lengthMax: number;
-  /** True if it is passed to the container. */
+  /** True if the header is forwarded to the container. */
   readonly passed: boolean;
 }
 
-/** The headers that are read or passed on; all others are dropped. */
+/** The headers that are read or forwarded to the container. All other headers are dropped. */
 const headers: readonly HeaderRow[] = [
   { name: "content-type", member: "contentType", lengthMax: 1024, passed: true },
   { name: "x-amzn-sagemaker-custom-attributes", member: "customAttributes", lengthMax: 1024, passed: true },
@@ -50,30 +50,33 @@ const headers: readonly HeaderRow[] = [
   { name: targetContainerHeader, member: "targetContainerHostname", lengthMax: 63, passed: false },
 ];
 
-/** Names of the Accept header by operation. */
+/** Names of the header that contains Accept, by operation. */
 const acceptNames = { InvokeEndpoint: "accept", InvokeEndpointWithResponseStream: "x-amzn-sagemaker-accept" } as const;
 
-/** Headers that would change the request's processing: rejected, never ignored. */
+/**
+ * Headers that would change how a request is processed. They are rejected, because ignoring them would mislead the
+ * caller.
+ */
 const refusedHeaders: readonly { readonly name: string; readonly member: string }[] = [
   { name: "x-amzn-sagemaker-enable-explanations", member: "EnableExplanations" },
 ];
 
 export interface RuntimeOptions {
   readonly hosting: Hosting;
-  /** Maximum size of a request's body. A body with a signature to verify is buffered completely. */
+  /** Maximum size of a request's body, in bytes. A body is buffered completely if its signature must be verified. */
   readonly requestBytesMax: number;
-  /** Aborts, with an error for clients, when streams have to end. */
+  /** Aborts, with an error for clients, when streamed responses must end because the platform shuts down. */
   readonly streamAbort: AbortSignal;
 }
 
-/** Invokes an endpoint. Short bodies are passed as one buffer and longer ones are streamed, in both directions. */
+/** Invokes an endpoint. In both directions, short bodies are buffered and long bodies are streamed. */
 export async function invokeEndpoint({ hosting, requestBytesMax }: RuntimeOptions, call: InvokeCall): Promise<void> {
   const asked = readInvocation(call, "InvokeEndpoint", requestBytesMax);
   const reply = await hosting.invoke(call.endpointName, call.context.accountId, asked);
   answer(call.response, reply, call.context);
 }
 
-/** Returns hosting's request for an operation. Throws AwsError. */
+/** Returns the invocation that hosting runs. Throws AwsError for invalid headers. */
 export function readInvocation(
   { request, context, receivedNs }: InvokeCall,
   operation: keyof typeof acceptNames,
@@ -88,7 +91,7 @@ export function readInvocation(
     throw constraintError("sessionId", session, `Member must satisfy regular expression pattern: ${pattern}`);
   }
   const length = declaredLength(request, requestBytesMax);
-  // A streamed body keeps its length; for a buffered one the HTTP client sets it.
+  // A streamed body needs its length in a header; for a buffered body, the HTTP client sets the header.
   if (length !== null && length > bufferedBytesMax) passed["content-length"] = String(length);
   return {
     headers: passed,
@@ -132,7 +135,7 @@ function utf8Header(request: IncomingMessage, name: string): string | null {
   return typeof value === "string" && value !== "" ? Buffer.from(value, "latin1").toString("utf8") : null;
 }
 
-/** Returns null for a chunked body, whose length is counted as it arrives. */
+/** Returns the announced length of the body. Null for a chunked body, whose length is counted as it arrives. */
 function declaredLength(request: IncomingMessage, bytesMax: number): number | null {
   const text = request.headers["content-length"];
   if (text === undefined) return request.headers["transfer-encoding"] === undefined ? 0 : null;
@@ -152,7 +155,7 @@ async function readBody(
   { length, bytesMax, memory }: BodyOptions,
 ): Promise<Buffer | Readable> {
   if (length !== null && length > bufferedBytesMax) return request;
-  // The memory of a body that was buffered for its signature is already taken.
+  // A body that was buffered to verify its signature has already reserved its memory.
   const isHeld = memory.bytes > 0;
   if (!isHeld && length !== null) reserveCallMemory(memory, length);
   const take = isHeld || length !== null ? null : (bytes: number) => reserveCallMemory(memory, bytes);
@@ -176,7 +179,7 @@ function answer(response: ServerResponse, reply: InvocationReply, context: CallC
   if (reply.byteLength !== null && Number.isFinite(reply.byteLength))
     response.setHeader("content-length", reply.byteLength);
   const { body, done, failed } = reply;
-  // The response's head is already sent: when the container's response fails now, the connection is closed.
+  // The response's head is already sent, so an error of the container's response can only close the connection.
   body.once("error", (error) => {
     failed(error);
     response.destroy();

@@ -11,8 +11,8 @@ const partHeaders = encodeEventHeaders([
 ]);
 
 /**
- * Responds with an event stream that begins with the first chunk of the container's response: an earlier failure is an
- * ordinary error, a later one an exception among the events.
+ * Responds with an event stream, which begins with the first chunk of the container's response. A failure before that
+ * is sent as an ordinary error response, and a failure after that as an exception event.
  */
 export async function invokeWithStream(
   { hosting, requestBytesMax, streamAbort: cutting }: RuntimeOptions,
@@ -51,7 +51,10 @@ function beginEvents(response: ServerResponse, reply: InvocationReply, signal: A
 /** SageMaker's maximum length of messages. */
 const messageCharsMax = 2048;
 
-/** Returns the exception event: errors that are not marked as the model's are the platform's, with texts for users. */
+/**
+ * Returns the exception event for an error. Errors that are not the model's are reported as internal failures, and only
+ * known ones show their text.
+ */
 function exceptionEvent(error: unknown): Buffer {
   const isModels = error instanceof AwsError && error.code === "ModelStreamError";
   const isTold = isModels || (error instanceof AwsError && error.code === "InternalStreamFailure");

@@ -6,14 +6,14 @@ import { readInvocation, type InvokeCall, type RuntimeOptions } from "./invoke-e
 import { modelNotFound, openAiError } from "./openai-errors.ts";
 import type { OpenAiPath } from "./openai-routes.ts";
 
-/** A call of OpenAI's API, and its destination. */
+/** A call of OpenAI's API, with the endpoint that it invokes. */
 export interface OpenAiCall extends InvokeCall {
   readonly path: OpenAiPath;
-  /** The request for hosting; null for a listing. */
+  /** The invocation that hosting runs; null for a listing. */
   readonly invocation: InvocationRequest | null;
 }
 
-/** Opens a call. Reads the body if the endpoint is named only by the body's `model`. */
+/** Opens a call. Reads the body only if nothing but its `model` names the endpoint. */
 export async function openOpenAiCall(
   { hosting, requestBytesMax }: RuntimeOptions,
   call: Omit<InvokeCall, "endpointName">,
@@ -31,16 +31,19 @@ export async function openOpenAiCall(
   const take = isHeld ? null : (bytes: number) => reserveCallMemory(memory, bytes);
   const body = await readToBuffer(call.request, requestBytesMax, () => payloadTooLarge(requestBytesMax), take);
   const named = namedModel(body);
-  // The length of a chunked body is known now.
+  // The body is buffered, so the HTTP client sets its length.
   const { "content-length": _length, ...headers } = invocation.headers;
-  // The name after the slash is an inference component of the endpoint if there is one of that name, else a target model.
+  // The name after the slash is an inference component if the endpoint has one with this name, else a target model.
   const isComponent = named.part !== null && hosting.components.namesOn(named.endpointName).includes(named.part);
   const modelTarget = isComponent ? { inferenceComponent: named.part } : { targetModel: named.part };
   const held = { ...invocation, headers, ...modelTarget, body: () => Promise.resolve(body) };
   return { ...known, endpointName: named.endpointName, invocation: held };
 }
 
-/** Parses the `model` of a body: `endpoint`, or `endpoint/name` for an inference component or one of an endpoint's many models. */
+/**
+ * Parses the `model` of a body: `endpoint`, or `endpoint/name`. `name` is an inference component, or a model of a
+ * multi-model endpoint.
+ */
 function namedModel(body: Buffer): { readonly endpointName: string; readonly part: string | null } {
   let model: unknown;
   try {
@@ -79,7 +82,7 @@ export async function forwardOpenAiCall(
   } catch (error) {
     if (writer === null) throw error;
     if (context.signal.aborted) return;
-    // Between events the error can be sent as another one; otherwise only the end of the connection can show it.
+    // Between two events, the error can be sent as an event. Otherwise only closing the connection can report it.
     if (!isOfEvents(reply) || end !== "\n\n") return void response.destroy();
     response.write(`data: ${JSON.stringify(openAiError(error).document)}\n\n`);
   }
@@ -98,7 +101,7 @@ function begin(response: ServerResponse, reply: InvocationReply, signal: AbortSi
   response.statusCode = 200;
   if (reply.contentType !== null) response.setHeader("content-type", reply.contentType);
   if (reply.byteLength !== null) response.setHeader("content-length", reply.byteLength);
-  // Proxies may buffer responses that can be cached.
+  // Without this header, a proxy may buffer a response that can be cached, and delay its events.
   if (isOfEvents(reply)) response.setHeader("cache-control", "no-cache");
   response.setHeader("x-Amzn-Invoked-Production-Variant", reply.variantName);
   return new StreamWriter(response, signal);

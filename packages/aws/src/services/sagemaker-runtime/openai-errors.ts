@@ -12,10 +12,12 @@ const bodyOf = (message: string, type: string, code: string | null) => ({
   error: { message, type, param: null, code },
 });
 
-/** The code of an AwsError for an unknown model. */
+/** The error code for an unknown model. */
 export const modelNotFound = "model_not_found";
 
-/** Converts an error to the format of OpenAI's API. A container's own error keeps its document and status. */
+/**
+ * Converts an error to the format of OpenAI's API. An error response of the container keeps its document and status.
+ */
 export function openAiError(thrown: unknown): OpenAiError {
   if (thrown instanceof SignatureFailure) {
     return { status: 401, document: bodyOf(thrown.message, "authentication_error", "invalid_api_key") };
@@ -29,7 +31,7 @@ export function openAiError(thrown: unknown): OpenAiError {
 
 function ofModel({ message, members }: AwsError): OpenAiError {
   const { OriginalStatusCode: told, OriginalMessage: text } = members;
-  // A container that has not responded in time has no status.
+  // If the container has not responded in time, there is no status.
   const status = typeof told === "number" && told >= 400 && told <= 599 ? told : 504;
   const own = typeof text === "string" ? parsedError(text) : null;
   if (own !== null) return { status, document: own };

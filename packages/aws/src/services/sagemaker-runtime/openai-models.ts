@@ -13,8 +13,8 @@ const pageLength = 100;
 const modelsMax = 1000;
 
 /**
- * Lists endpoints in service as models, and inference components as models of their endpoint: of the named endpoint, or
- * of all.
+ * Lists the endpoints in service as models. The inference components of an endpoint are listed as models, too. Lists
+ * only those of the endpoint that the request names, if any.
  */
 export async function listModels({ hosting }: RuntimeOptions, call: OpenAiCall): Promise<void> {
   const { response, context, path: asked } = call;
@@ -40,7 +40,7 @@ export async function listModels({ hosting }: RuntimeOptions, call: OpenAiCall):
   send(response, { object: "list", data: models.slice(0, modelsMax) });
 }
 
-/** Returns one model of `listModels`. */
+/** Returns one model of the listing. */
 export async function retrieveModel({ hosting }: RuntimeOptions, call: OpenAiCall): Promise<void> {
   const { model, componentName } = call.path;
   const { name, createdMs } = await runningEndpoint(hosting, call);
@@ -56,8 +56,8 @@ async function runningEndpoint(hosting: RuntimeOptions["hosting"], { endpointNam
 }
 
 /**
- * Returns the models of an endpoint. One with inference components is no model itself, because requests have to name a
- * component.
+ * Returns the models of an endpoint. An endpoint with inference components is not listed itself, because requests must
+ * name a component.
  */
 function modelsOf(hosting: RuntimeOptions["hosting"], name: string, createdMs: number): readonly OpenAiModel[] {
   const components = hosting.components.namesOn(name);

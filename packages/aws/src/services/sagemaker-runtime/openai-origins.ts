@@ -6,7 +6,10 @@ const seconds = 600;
 /** Header names that a page may request to send. */
 const headerNames = /^[\w\-, ]{1,4096}$/;
 
-/** Allows a browser to read the response if the operator allows the page's origin. Returns whether it is allowed. */
+/**
+ * Allows a browser to read the response if the operator allows the page's origin. Returns whether the origin is
+ * allowed.
+ */
 export function allowOrigin(
   { headers }: IncomingMessage,
   response: ServerResponse,

@@ -3,14 +3,14 @@ import { decodeComponent, pathOf } from "../../signing/index.ts";
 import type { ServiceModel } from "../../spec/index.ts";
 import { checkEndpointName } from "./runtime-path.ts";
 
-/** Method and path by operation, with and without an endpoint before it. */
+/** Method and path by operation. The path may follow the path of an endpoint. */
 const routes = {
   CreateChatCompletion: { method: "POST", path: "/v1/chat/completions" },
   CreateCompletion: { method: "POST", path: "/v1/completions" },
   CreateEmbedding: { method: "POST", path: "/v1/embeddings" },
   CreateResponse: { method: "POST", path: "/v1/responses" },
   ListModels: { method: "GET", path: "/v1/models" },
-  /** Followed by the model's name. */
+  /** The model's name follows this path. */
   RetrieveModel: { method: "GET", path: "/v1/models/" },
 } as const;
 
@@ -18,12 +18,12 @@ export type OpenAiOperation = keyof typeof routes;
 
 const operations = Object.entries(routes) as [OpenAiOperation, (typeof routes)[OpenAiOperation]][];
 
-/** Paths below an endpoint, as in SageMaker; without one, the model in the request names the endpoint. */
+/** Paths of an endpoint, as in SageMaker. A request without such a path names the endpoint in its `model`. */
 const belowEndpoint = "/endpoints/{EndpointName}/openai";
 const belowComponent = "/endpoints/{EndpointName}/inference-components/{InferenceComponentName}/openai";
 const below = /^\/endpoints\/([^/]+)(?:\/inference-components\/([^/]+))?\/openai(?=\/)/;
 
-/** The model by which the gateway finds the service's requests. */
+/** The model by whose paths the gateway recognises requests for this service. */
 export const openAiModel: ServiceModel = {
   service: "openai",
   apiVersion: "v1",
@@ -43,7 +43,7 @@ export const openAiModel: ServiceModel = {
   shapes: {},
 };
 
-/** Returns whether a URL is a route of this service, or below one. */
+/** Returns whether a URL is a route of this service or a path below a route. */
 export function isOpenAiUrl(url: string): boolean {
   const path = pathOf(url).replace(below, "");
   return operations.some(([, route]) => isAt(route.path, path));
@@ -53,18 +53,18 @@ export interface OpenAiPath {
   readonly operation: OpenAiOperation;
   /** Path on the container; it equals the client's path after its base URL. */
   readonly path: string;
-  /** Null if the request's model names it. */
+  /** Null if the `model` of the request names the endpoint. */
   readonly endpointName: string | null;
-  /** For an endpoint whose models are inference components. */
+  /** The inference component; null if the path names none. */
   readonly componentName: string | null;
-  /** The model in the URL; null if it is in the body, or if there is none. */
+  /** The model in the URL; null if the body names the model, or for a listing. */
   readonly model: string | null;
 }
 
 const isAt = (route: string, path: string) =>
   route.endsWith("/") ? path.startsWith(route) && path.length > route.length : route === path;
 
-/** Returns null for any other path or method. Throws AwsError for an invalid endpoint name. */
+/** Parses a request's path and method; null if they match no operation. Throws AwsError for an invalid endpoint name. */
 export function parseOpenAiPath({ method, url = "" }: IncomingMessage): OpenAiPath | null {
   const asked = pathOf(url);
   const [prefix = "", endpoint, component] = below.exec(asked) ?? [];

@@ -19,8 +19,9 @@ export interface OpenAiDependencies extends RuntimeOptions {
 const scope = "sagemaker";
 
 /**
- * OpenAI's API in front of endpoints: the client's request goes to the container at the same path, and its response is
- * streamed back. The API key is a bearer token as SageMaker's libraries make them; signed requests are accepted, too.
+ * OpenAI's API in front of endpoints. The container receives the client's request at the same path, and its response is
+ * streamed to the client. The API key is a bearer token in the format of SageMaker's libraries. Requests with a SigV4
+ * signature are also accepted.
  */
 export function openAiService({ clock, allowedOrigins, ...options }: OpenAiDependencies) {
   const resource = ({ endpointName, context }: OpenAiCall) => hostingArn("endpoint", endpointName, context);
@@ -71,7 +72,7 @@ export function openAiService({ clock, allowedOrigins, ...options }: OpenAiDepen
   } as const satisfies RawService;
 }
 
-/** Verifies a request; a bearer token does not depend on the body, which then need not be buffered. */
+/** Verifies a request. A bearer token does not depend on the body, so the body need not be buffered. */
 async function proven(
   exchange: RawExchange,
   requestBytesMax: number,

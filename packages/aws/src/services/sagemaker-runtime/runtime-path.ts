@@ -42,7 +42,7 @@ function decoded(name: string): string {
   }
 }
 
-/** Returns the error for a member that violates a constraint, in the wording of all services. */
+/** Returns the error for a member that violates a constraint, with the wording of AWS services. */
 export function constraintError(member: string, value: string, rule: string): AwsError {
   const shown = value.length > 256 ? `${value.slice(0, 256)}...` : value;
   const text = `1 validation error detected: Value '${shown}' at '${member}' failed to satisfy constraint: ${rule}`;

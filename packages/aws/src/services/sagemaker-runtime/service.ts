@@ -18,8 +18,8 @@ const model = asServiceModel(runtime);
 const validationCodes = { json: "ValidationError", query: "ValidationError" };
 
 /**
- * InvokeEndpoint and its stream. The hot path of the platform: it reads the request line and a few headers itself,
- * without the general machinery of `wire`.
+ * InvokeEndpoint and InvokeEndpointWithResponseStream. Invocations are the most frequent requests, so this service
+ * reads the request line and a few headers itself, without the generic parser of `wire`.
  */
 export function runtimeService({ clock, ...parts }: RuntimeDependencies) {
   const { requestBytesMax } = parts;
@@ -35,7 +35,7 @@ export function runtimeService({ clock, ...parts }: RuntimeDependencies) {
       resource,
       handle: (call) => invokeEndpointAsync(parts.hosting, call),
     },
-    // SageMaker needs no other permission.
+    // SageMaker's IAM has no separate permission for streaming.
     InvokeEndpointWithResponseStream: {
       action: "sagemaker:InvokeEndpoint",
       resource,

@@ -54,7 +54,7 @@ export function describeEndpoint(described: EndpointDescription): Described {
   };
 }
 
-/** Returns the variants, and the shadow variants apart if there are any. */
+/** Returns the production variants, and the shadow variants separately if there are any. */
 function variantsOf<Told>({ variants }: Generation, tell: (group: VariantGroup, index: number) => Told) {
   const told = variants.map((group, index) => ({ isShadow: !isProductionGroup(group), told: tell(group, index) }));
   const [production, shadows] = [false, true].map((wanted) =>
@@ -108,7 +108,7 @@ function serverlessConfigOf({ MemorySizeInMB }: ServerlessConfig, { concurrency 
 const isSame = ({ concurrency: one }: GroupSize, { concurrency: other }: GroupSize) =>
   one?.max === other?.max && one?.provisioned === other?.provisioned;
 
-/** Returns the capture settings, which apply from the generation's first request. */
+/** Returns the capture settings, which apply to all requests of the generation. */
 function captureOf({ dataCapture: config }: Generation): Pick<Described, "DataCaptureConfig"> {
   if (config === undefined) return {};
   const isOn = config.EnableCapture !== false;
@@ -125,8 +125,8 @@ function captureOf({ dataCapture: config }: Generation): Pick<Described, "DataCa
 }
 
 /**
- * Returns the instance count of a variant after the change in progress; undefined for a variant that the change removes, and when no change
- * is in progress.
+ * Returns the instance count that a variant will have after the change in progress. Returns undefined if no change is
+ * in progress or the change removes the variant.
  */
 function finalSize({ state }: EndpointRecord, { number }: Generation, index: number) {
   if (state.at !== "Updating" && state.at !== "RollingBack") return undefined;

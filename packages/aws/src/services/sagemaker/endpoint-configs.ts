@@ -84,7 +84,7 @@ export function endpointConfigOperations(hosting: Hosting) {
   } satisfies Partial<SageMakerRows>;
 }
 
-/** Throws for variants that cannot take requests from a queue. */
+/** Throws for variants that cannot serve asynchronous invocations. */
 function checkQueued(variants: readonly ProductionVariant[], isCopied: boolean): void {
   if (variants.length > 1) throw notSupported("AsyncInferenceConfig with several production variants");
   if (variants.some(({ ServerlessConfig }) => ServerlessConfig !== undefined)) {
@@ -102,8 +102,8 @@ function checkedVariants(inputs: readonly SagemakerInputs["ProductionVariant"][]
 }
 
 /**
- * Checks SageMaker's rules for shadows: one production variant and one shadow of it, both on instances, without a
- * queue.
+ * Checks SageMaker's rules for shadow variants: exactly one production variant and one shadow variant, both on
+ * instances, without asynchronous invocation.
  */
 function checkedShadows(
   input: SagemakerInputs["CreateEndpointConfigInput"],
@@ -151,7 +151,7 @@ function eachChecked(inputs: readonly SagemakerInputs["ProductionVariant"][]): r
   });
 }
 
-/** Members for instances, which a serverless variant cannot have. */
+/** Members for variants with instances. A serverless variant must not have them. */
 const instanceMembers = [
   "InstanceType",
   "InitialInstanceCount",
@@ -187,8 +187,8 @@ function serverlessVariant(
 }
 
 /**
- * Checks a variant without a model, whose instances inference components share: then no variant of the configuration
- * may have one.
+ * Checks a variant without a model, whose instances are shared by inference components. If one variant has no model, no
+ * variant of the configuration may have one.
  */
 function checkShared(
   variants: readonly ProductionVariant[],
@@ -222,7 +222,7 @@ function checkServerless(variants: readonly ProductionVariant[]): void {
   throw validationError("An endpoint with a serverless variant can have no other production variant.");
 }
 
-/** Returns a variant as in its request. */
+/** Returns a variant with the members of its request. */
 function describedVariant(variant: ProductionVariant) {
   if (variant.ModelName === "") {
     const { ModelName: _model, ...described } = variant;

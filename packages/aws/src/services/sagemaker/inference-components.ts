@@ -118,7 +118,10 @@ function questions({ components }: Hosting) {
 
 const ownerOf = ({ region, accountId }: CallContext) => ({ region, accountId });
 
-/** Returns null without a specification. With several, each is for another instance type. */
+/**
+ * Returns the requested specifications; null if the request has none. Each of several specifications is for a different
+ * instance type.
+ */
 function requestedSpecs(
   {
     Specification: one,
@@ -231,8 +234,8 @@ function described(record: ComponentRecord, currentCount: number, context: CallC
 }
 
 /**
- * Returns the current specification; with several, the requested ones, of which the one for its variant is the current
- * one.
+ * Returns the current specification. If the request had several, returns all of them; the current one replaces the
+ * requested one for its instance type.
  */
 function specificationsOf(
   record: ComponentRecord,

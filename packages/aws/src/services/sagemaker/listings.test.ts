@@ -28,7 +28,7 @@ test("ListModels of 10,000 models by ten concurrent clients reads at most a thou
     return page;
   };
   let createdCount = 0;
-  // Each four models have the same creation time.
+  // Groups of four models have the same creation time.
   const clock = { ...systemClock, epochMs: () => Math.floor(createdCount++ / 4) };
   const fleet = { host: {}, clock, logger, requestMemory: new ByteBudget(1) } as unknown as HostingOptions["fleet"];
   await using hosting = await Hosting.open({

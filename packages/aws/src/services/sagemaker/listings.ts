@@ -87,8 +87,8 @@ export function listOperations(hosting: Hosting) {
 const sortedBy = { Name: "name", CreationTime: "created", Status: "status" } as const;
 
 /**
- * Returns the query of a listing, newest first by default. A token is the position after the previous page, so records that were added or
- * deleted since do not shift the pages.
+ * Returns the query of a listing, newest first by default. The token is the position after the previous page. Records
+ * that were added or deleted since then do not shift the pages.
  */
 export function listQueryOf(operation: string, question: Question): ListQuery {
   const ms = (time: Date | undefined) => time?.getTime() ?? null;

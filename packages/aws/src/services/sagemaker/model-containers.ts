@@ -6,11 +6,14 @@ import { unsupportedContainerMembers } from "./unsupported-members.ts";
 
 type Container = SagemakerInputs["ContainerDefinition"];
 
-/** Maximum size of one model's variables, as in SageMaker. */
+/** Maximum size of one model's environment variables, in bytes, as in SageMaker. */
 const environmentBytesMax = 32 * 1024;
 const environmentPairsMax = 100;
 
-/** Returns a model's containers; throws for invalid ones and invalid combinations. `runsImages`: whether images beside the built-in ones run. */
+/**
+ * Returns a model's containers. Throws for invalid containers and combinations. `runsImages`: whether the platform runs
+ * images other than the built-in ones.
+ */
 export function checkedContainers(
   input: SagemakerInputs["CreateModelInput"],
   { runsImages }: { readonly runsImages: boolean },
@@ -39,7 +42,7 @@ export function checkedContainers(
   return [{ ...first }, ...more.map((container) => ({ ...container }))];
 }
 
-/** `which`: the container's number, if there are several. */
+/** Checks one container. `which`: the container's number for error texts, if the model has several. */
 function checkContainer(
   container: Container,
   { which, runsImages }: { readonly which: string; readonly runsImages: boolean },
@@ -50,7 +53,7 @@ function checkContainer(
   checkData(container);
 }
 
-/** Checks container names, which requests, errors, logs and metrics use. */
+/** Checks container names, which appear in requests, errors, logs and metrics. */
 function checkNames(containers: readonly Container[], isDirect: boolean): void {
   const names = containers.flatMap(({ ContainerHostname: name }) => (name === undefined ? [] : [name]));
   if (isDirect && names.length < containers.length) {
@@ -95,7 +98,7 @@ function checkEnvironments(containers: readonly Container[]): void {
       checkVariable(name, value, container.Image ?? null);
     }
   }
-  // Sum over all containers.
+  // The limit applies to the sum over all containers.
   if (byteLength > environmentBytesMax)
     throw validationError(`Environment is larger than ${environmentBytesMax} bytes.`);
 }

@@ -1,9 +1,9 @@
 import { validationError } from "@galatea/hosting";
 
-/** Instances whose accelerators run only models that AWS Neuron has compiled. */
+/** Instance types whose accelerators run only models that AWS Neuron has compiled. */
 const neuronInstances = /^ml\.(inf|trn)\d/;
 
-/** Throws ValidationException for such an instance type. */
+/** Throws ValidationException for an instance type with a Neuron accelerator. */
 export function rejectNeuronInstance(instanceType: string): void {
   if (!neuronInstances.test(instanceType)) return;
   throw validationError(

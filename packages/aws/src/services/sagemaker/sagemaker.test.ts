@@ -43,7 +43,7 @@ const root = mkdtempSync(join(tmpdir(), "gal-sm-"));
 after(() => rmSync(root, { recursive: true, force: true }));
 /**
  * A container that implements the container API in one file. It echoes requests, loads models with a file `answer`, and
- * holds at most two models.
+ * keeps at most two models loaded.
  */
 writeFileSync(
   join(root, "container.mjs"),
@@ -236,7 +236,8 @@ test("a multi-model endpoint is created, invoked, updated and deleted with the A
   assert.equal(cold.CustomAttributes, "c");
   assert.equal(cold.InvokedProductionVariant, "AllTraffic");
   assert.equal((await platform.invoke("Multi", "y", { TargetModel: "b/c d.tar.gz" })).text, "B:y");
-  // The container holds two models. It responds to the third load with 507, and the agent unloads another model.
+  // The container keeps at most two models loaded. It responds to the third load with 507, and the agent unloads
+  // another model.
   assert.equal((await platform.invoke("Multi", "z", { TargetModel: "e.tar.gz" })).text, "E:z");
 
   await platform.put("tenants/e.tar.gz", { answer: "E2" });
@@ -299,7 +300,7 @@ test("a single-model endpoint reports model errors, recovers from a crash, and c
   const long = await failure(platform.invoke("Single", "x".repeat(6_291_457)));
   assert.equal((long.$metadata as { httpStatusCode: number }).httpStatusCode, 413);
 
-  // The container dies during a request: that request fails, and the next one waits for the new container.
+  // The container exits during a request: that request fails, and the next one waits for the new container.
   const died = await failure(platform.invoke("Single", "die"));
   assert.match(died.message, /Received server error/);
   assert.equal((await platform.invoke("Single", "x")).text, "1:x");
@@ -346,7 +347,7 @@ test("a single-model endpoint reports model errors, recovers from a crash, and c
     await sagemaker.send(new DeleteEndpointCommand({ EndpointName }));
     await waitUntilEndpointDeleted(waiter(sagemaker), { EndpointName });
   }
-  // The fleet that an update replaced ends in the background.
+  // The instances that an update replaced are stopped in the background.
   const left = () => [...readdirSync(join(root, "single", "instances")), ...readdirSync(join(root, "single", "s"))];
   await eventually(() => left().length === 0);
 });
@@ -450,7 +451,7 @@ test("parameters that would change behaviour or promise protection are rejected 
   );
   const harmless = { DataCaptureConfig: { ...capture, EnableCapture: false }, EnableNetworkIsolation: false };
   assert.equal(await config(harmless, { EnableSSMAccess: false }), "taken");
-  // Validation passes, so the missing endpoint configuration is the first error.
+  // Validation succeeds, so the missing endpoint configuration is the first error.
   assert.match(await endpoint(traffic({ Type: "ALL_AT_ONCE" })), /Could not find endpoint configuration/);
 });
 

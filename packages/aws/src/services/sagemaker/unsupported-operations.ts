@@ -3,7 +3,10 @@ import type { UnsupportedOperations } from "../../wire/index.ts";
 const withData = "put its model.tar.gz into a bucket of this platform and give CreateModel the URL";
 const notHosting = "this platform only hosts models; use another tool for this";
 
-/** Matches operations on things: a verb and one of them, as `CreateX`, `ListXs`, `BatchAddXs`; not `CreateYX`. */
+/**
+ * Matches operations on resources: a verb directly before one of the resource names, as in `CreateX`, `ListXs`,
+ * `BatchAddXs`, but not `CreateYX`.
+ */
 const on = (things: string) =>
   new RegExp(`^[A-Z][a-z]+(?:Presigned|Subscribed|Add|Delete|Describe|Reboot|Replace)?(?:${things})`);
 

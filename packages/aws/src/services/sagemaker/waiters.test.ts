@@ -2,7 +2,10 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { delayWaiter } from "./waiters.ts";
 
-/** User-Agent headers of SDKs, shortened, and the maximum delay of their Describe calls in milliseconds. */
+/**
+ * Shortened User-Agent headers of SDKs, and for each the maximum delay of its Describe calls in milliseconds; null: no
+ * delay.
+ */
 const callers: readonly (readonly [userAgent: string, heldMsMax: number | null])[] = [
   ["Boto3/1.44.5 md/Botocore#1.44.5 lang/python#3.11.7 m/Z,e,E,B,b,N cfg/retry-mode#standard", 20_000],
   ["aws-cli/1.46.3 md/Botocore#1.43.62 m/D,g,Z,N,b,B botocore/1.43.62", 20_000],

@@ -2,7 +2,7 @@ import { invalidParameter, type MessageAttribute, type Topics } from "../../topi
 import type { SnsInputs } from "../../spec/gen/sns.ts";
 import type { SnsRows } from "./rows.ts";
 
-/** Maximum size of the message and its attributes together. */
+/** Maximum size of the message and its attributes together, in bytes. */
 const messageBytesMax = 262_144;
 const subjectCharsMax = 100;
 
@@ -30,7 +30,10 @@ export function publishOperation(topics: Topics) {
   } satisfies Partial<SnsRows>;
 }
 
-/** Returns the text for HTTP: with a message structure its entry for HTTP, or its default. */
+/**
+ * Returns the text for HTTP subscriptions. With a message structure, this is its entry for HTTP, or else its default
+ * entry.
+ */
 function textOf({ Message: message, MessageStructure: structure }: SnsInputs["PublishInput"]): string {
   if (message === "") throw invalidParameter("Empty message");
   if (structure === undefined) return message;

@@ -6,7 +6,7 @@ import type { SnsOperations } from "../../spec/gen/sns.ts";
 import type { Topics } from "../../topics/index.ts";
 
 export interface SnsDependencies {
-  /** Opens the topics for the first caller. */
+  /** Returns the topics, which the first call opens. */
   readonly topics: () => Promise<Topics>;
   readonly clock: Clock;
 }

@@ -11,12 +11,15 @@ type SubscriptionTerms = Pick<Subscription, "isRaw" | "filter" | "deliveryPolicy
 
 export const defaultSubscriptionSettings: SubscriptionTerms = { isRaw: false, filter: null, deliveryPolicy: null };
 
-/** SNS's dead-letter queues are in Amazon SQS, which does not exist here. */
+/** SNS's dead-letter queues are Amazon SQS queues, which this platform does not have. */
 const redriveText =
   "RedrivePolicy: Amazon SQS is not supported by this platform yet, and so there are no dead-letter queues. " +
   "The topic's HTTPFailureFeedbackRoleArn has failed deliveries logged";
 
-/** Returns the settings with these SNS attributes applied. `where` is the prefix of error texts. Throws AwsError. */
+/**
+ * Returns the settings with these SNS attributes applied. Error texts begin with `where`. Throws AwsError for an
+ * invalid attribute.
+ */
 export function applySubscriptionAttributes(
   terms: SubscriptionTerms,
   attributes: Readonly<Record<string, string>>,
@@ -45,7 +48,7 @@ export function applySubscriptionAttributes(
         deliveryPolicy = value === "" ? null : value;
         break;
       case "RedrivePolicy":
-        // An empty value removes a policy, which cannot exist.
+        // An empty value removes the redrive policy. There never is one, so nothing needs to be removed.
         if (value !== "") throw invalidParameter(`${where}${redriveText}`);
         break;
       case "SubscriptionRoleArn":

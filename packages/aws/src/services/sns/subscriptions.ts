@@ -119,7 +119,7 @@ function protocolOf(protocol: string, endpoint: string): "http" | "https" {
   if (url === null || url.protocol !== `${protocol}:` || url.hostname === "") {
     throw invalidParameter("Endpoint must match the specified protocol");
   }
-  // A password would be visible in lists and logs.
+  // Rejected because lists and logs would show the password.
   if (url.username !== "" || url.password !== "") {
     throw invalidParameter("Endpoint Reason: user names and passwords in it are not supported by this platform yet");
   }

@@ -95,8 +95,8 @@ function attributesOf(topics: Topics, topic: Topic): Readonly<Record<string, str
 }
 
 /**
- * Returns the changes of an attribute; throws for unimplemented ones that affect the content or the recipients of
- * messages.
+ * Returns the changes that an attribute makes to a topic. Throws AwsError for an unimplemented attribute that affects
+ * the content or the recipients of messages.
  */
 function changesOf(attribute: string, value: string, feedback: DeliveryFeedback | null): Changes {
   switch (attribute) {
@@ -129,7 +129,7 @@ function changesOf(attribute: string, value: string, feedback: DeliveryFeedback 
 
 const noFeedback: DeliveryFeedback = { successRole: null, successSampleRate: 0, failureRole: null };
 
-/** Returns null for an empty role, which removes it. */
+/** Returns the role of an attribute; null for an empty value, which removes the role. */
 function roleOf(attribute: string, value: string): string | null {
   if (value === "") return null;
   if (value.length <= 2048 && /^arn:aws[a-z-]*:iam::\d{12}:role\/[\w+=,.@/-]+$/.test(value)) return value;
@@ -146,7 +146,7 @@ function feedbackAttributes({ feedback }: Topic): Readonly<Record<string, string
   };
 }
 
-/** Returns the policy that describes the platform: the owner's keys allow everything, other callers nothing. */
+/** Returns a policy with the platform's real permissions: the owner's keys may do everything, other callers nothing. */
 function policyOf({ arn, accountId }: Topic): string {
   const action = ["Publish", "Subscribe", "GetTopicAttributes", "SetTopicAttributes", "DeleteTopic"];
   return JSON.stringify({

@@ -1,3 +1,6 @@
-/** STS: who is calling, and temporary credentials. `StsSessions.credential` belongs in the gateway's look-up of credentials. */
+/**
+ * STS: the caller's identity, and temporary credentials. The gateway's credential lookup must call
+ * `StsSessions.credential`.
+ */
 export { stsService } from "./service.ts";
 export { StsSessions, type StsSessionsOptions } from "./sessions.ts";

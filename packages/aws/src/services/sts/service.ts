@@ -9,7 +9,7 @@ import type { Session, SessionIdentity, StsSessions } from "./sessions.ts";
 export interface StsDependencies {
   readonly sessions: StsSessions;
   readonly identities: IdentityStore;
-  /** The role and session name of callers without a session of `AssumeRole`. */
+  /** The role and session name that GetCallerIdentity returns for callers without a session of `AssumeRole`. */
   readonly executionRole: { readonly roleName: string; readonly sessionName: string };
 }
 
@@ -51,7 +51,7 @@ function stsOperations({ sessions, identities, executionRole }: StsDependencies)
     },
     AssumeRole: {
       resource: (input) => input.RoleArn,
-      // Members for a session with fewer permissions than its role.
+      // Members that would give a session fewer permissions than its role has.
       unsupportedMembers: [
         { path: "Policy" },
         { path: "PolicyArns", harmless: (arns) => Array.isArray(arns) && arns.length === 0 },

@@ -5,7 +5,7 @@ import { createIamId, type IamOptions } from "../iam/index.ts";
 export interface StsSessionsOptions {
   readonly clock: Clock;
   readonly randomBytes: IamOptions["randomBytes"];
-  /** Maximum number of sessions; above it the one that expires first is removed. */
+  /** Maximum number of sessions. Above it, the session that expires first is removed. */
   readonly sessionsMax: number;
 }
 
@@ -22,13 +22,16 @@ export interface SessionCaller {
 }
 
 export interface Session extends Credential, SessionIdentity {
-  /** The long-lived key that opened it, directly or through other sessions; null if signatures are not verified. */
+  /**
+   * The long-lived key that opened the session, directly or through other sessions; null if signatures are not
+   * verified.
+   */
   readonly openedBy: string | null;
   readonly expiresMs: number;
   readonly sessionToken: string;
 }
 
-/** The issued credentials. */
+/** The sessions of STS, each with the temporary credentials that STS has issued for it. */
 export class StsSessions {
   readonly #options: StsSessionsOptions;
   readonly #sessions = new Map<string, Session>();
@@ -37,7 +40,9 @@ export class StsSessions {
     this.#options = options;
   }
 
-  /** Returns the credential from `AssumeRole` or `GetSessionToken`, expired or not. */
+  /**
+   * Returns the credentials that `AssumeRole` or `GetSessionToken` issued for this key id, even if they have expired.
+   */
   credential(accessKeyId: string): Credential | undefined {
     return this.#sessions.get(accessKeyId);
   }
@@ -63,7 +68,7 @@ export class StsSessions {
     return session;
   }
 
-  /** Ends the sessions that were opened with these keys. */
+  /** Ends the sessions that these long-lived keys have opened. */
   endSessionsOpenedBy(keys: ReadonlySet<string>): void {
     for (const { accessKeyId, openedBy } of this.#sessions.values())
       if (openedBy !== null && keys.has(openedBy)) this.#sessions.delete(accessKeyId);

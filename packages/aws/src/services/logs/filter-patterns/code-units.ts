@@ -1,4 +1,4 @@
-/** A range, including both ends. */
+/** A range of UTF-16 code units. Both ends are included. */
 export interface CodeRange {
   readonly first: number;
   readonly last: number;
@@ -6,7 +6,7 @@ export interface CodeRange {
 
 const lastCode = 0xffff;
 
-/** A set of UTF-16 code units: ascending ranges that do not touch. */
+/** A set of UTF-16 code units, as ascending ranges that are not adjacent. */
 export type CodeUnits = readonly CodeRange[];
 
 export const everyCodeUnit: CodeUnits = [{ first: 0, last: lastCode }];

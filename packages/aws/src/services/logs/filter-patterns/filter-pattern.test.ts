@@ -145,8 +145,8 @@ test("property: long regular expressions over every kind of character match exac
     fc.constantFrom("a", "[^b]", ".", "[a\u00e0-\u4fff]", "\\D", "[\\W]"),
     fc.integer({ min: 20, max: 45 }),
   );
-  // Only few elements are generated, because JavaScript's RegExp tries all ways to split the characters among
-  // repetitions.
+  // Generates only few elements, because JavaScript's RegExp, which this test compares with, tries all ways to split
+  // the characters among repetitions.
   const some = fc.array(piece, { maxLength: 2 }).map((all) => all.join(""));
   const long = fc
     .tuple(fc.constantFrom("", "^"), some, many, some, fc.constantFrom("", "$"))

@@ -12,7 +12,7 @@ export function compileFilterPattern(pattern: string): (message: string) => bool
   return parseFilterPattern(pattern).matches;
 }
 
-/** A pattern with the values that it finds in a matching message. */
+/** A pattern, and a reader of the values that it finds in a matching message. */
 export type FilterPattern =
   | ({ readonly of: "json" } & JsonPattern)
   | ({ readonly of: "fields" } & FieldsPattern)
@@ -31,8 +31,8 @@ interface Term {
 }
 
 /**
- * Parses words and "quoted phrases" that must all occur, `?term`s of which one must, `-term`s that must not, and
- * `%regular expressions%`.
+ * Parses terms: words and "quoted phrases" that must all occur, `?term`s of which at least one must occur, `-term`s
+ * that must not occur, and `%regular expressions%`.
  */
 function parseTerms(text: PatternText): (message: string) => boolean {
   const terms: Term[] = [];

@@ -1,3 +1,3 @@
-/** CloudWatch Logs' filter patterns. Loaded by the first non-empty pattern. */
+/** CloudWatch Logs' filter patterns. The first non-empty pattern loads this module. */
 export { compileFilterPattern, parseFilterPattern, type FilterPattern } from "./filter-pattern.ts";
 export { parseJsonSelector } from "./pattern-json.ts";

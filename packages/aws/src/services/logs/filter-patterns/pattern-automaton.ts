@@ -15,10 +15,13 @@ export interface PatternAlternative {
   readonly toEnd: boolean;
 }
 
-/** Maximum number of steps of all alternatives: an automaton has one bit for each. */
+/** Maximum number of steps of all alternatives together. An automaton has one bit for each step. */
 export const automatonStepsMax = 64;
 
-/** A bit for each step of all alternatives: the first 32, and the others. */
+/**
+ * A set of steps of all alternatives, with one bit for each step: `low` has the first 32 steps, and `high` has the
+ * others.
+ */
 interface Bits {
   low: number;
   high: number;
@@ -36,9 +39,12 @@ function set(bits: Bits, at: number): void {
 }
 
 /**
- * Returns a function that searches a message for the alternatives, which have at most `automatonStepsMax` steps together. All possible
- * positions in the expression are bits of two integers, which each character advances together, in some 20 operations for any expression.
- * This runs on the event loop: 256 KiB take 3 to 25 ms, where re2js takes 0.7 to 1.6 s for expressions such as `a[ab]{30}c` and `a.{60}c`.
+ * Returns a function that searches a message for the alternatives, which have at most `automatonStepsMax` steps
+ * together. Two integers contain one bit for each step that the search may be in. Each character advances all bits at
+ * once, in about 20 operations for any expression.
+ *
+ * The search runs on the event loop: 256 KiB take 3 to 25 ms. re2js takes 0.7 to 1.6 s for expressions such as
+ * `a[ab]{30}c` and `a.{60}c`.
  */
 export function compileSearch(alternatives: readonly PatternAlternative[]): (message: string) => boolean {
   const filled = alternatives.filter(({ steps }) => steps.length > 0);
@@ -63,7 +69,7 @@ function searchIn(alternatives: readonly PatternAlternative[]): (message: string
     for (let index = 0; index < message.length; index++) {
       const code = message.charCodeAt(index);
       const taken = code < 128 ? (ofAscii[code] as number) : classOf(code);
-      // Advances to the next step, or repeats the same one, if it takes this character.
+      // Advances each step whose successor accepts this character, and keeps each repeating step that accepts it.
       const fromLow = low >>> 31;
       low = (((low << 1) & ~first.low) | enterLow | (low & repeats.low)) & (takesLow[taken] as number);
       high =
@@ -97,7 +103,7 @@ function markedSteps(alternatives: readonly PatternAlternative[]) {
   const where = (is: (step: Marked) => boolean) => bitsOf(all.map(is));
   return {
     first: where(({ isFirst }) => isFirst),
-    /** Reachable from the step before, in the same alternative. */
+    /** Optional steps that the previous step of the same alternative may skip. */
     passed: where(({ isOptional, isFirst }) => isOptional && !isFirst),
     repeats: where(({ repeats }) => repeats),
     ends: where(({ isLast, toEnd }) => isLast && !toEnd),
@@ -112,7 +118,7 @@ function markedSteps(alternatives: readonly PatternAlternative[]) {
 /** Returns, for each range of code units between two bounds, the steps that accept these units. */
 function takenBy(alternatives: readonly PatternAlternative[]) {
   const steps = alternatives.flatMap((each) => each.steps);
-  // All steps of a repetition have the same ranges.
+  // All repetitions of one character share one object of ranges, so each distinct object is examined once.
   const distinct = new Map<CodeUnits, number[]>();
   for (const [at, { takes }] of steps.entries()) distinct.set(takes, [...(distinct.get(takes) ?? []), at]);
   const found = new Set([0]);
@@ -134,7 +140,7 @@ function takenBy(alternatives: readonly PatternAlternative[]) {
   };
 }
 
-/** Returns the index of the last ascending bound that is not above the code; the first bound is 0. */
+/** Returns the index of the last bound that is not above the code. The bounds ascend, and the first one is 0. */
 function below(bounds: Uint32Array, code: number): number {
   let low = 0;
   let high = bounds.length - 1;

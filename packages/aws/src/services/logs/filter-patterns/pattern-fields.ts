@@ -6,19 +6,19 @@ interface NamedField {
   readonly name: string;
   readonly matches: FieldCondition;
 }
-/** "rest": any number of fields. */
+/** A field of a pattern; "rest" (`...`) matches any number of fields. */
 type FieldPattern = NamedField | "rest";
 
 export interface FieldsPattern {
   readonly matches: (message: string) => boolean;
-  /** Returns the named fields of a matching message; null for another. */
+  /** Returns the named fields of a matching message; null for a message without a match. */
   readonly fieldsOf: (message: string) => ReadonlyMap<string, string> | null;
 }
 
 /**
- * Parses `[ip, user, ..., status = 4*, bytes > 1000]` for messages of fields between spaces, in which "quoted texts"
- * and [bracketed ones] are one field each. A message needs as many fields as the pattern, unless the pattern has `...`,
- * which matches any number.
+ * Parses `[ip, user, ..., status = 4*, bytes > 1000]`, a pattern for messages of fields that are separated by spaces. A
+ * "quoted text" or a [bracketed text] in a message is one field. A message must have as many fields as the pattern,
+ * except that `...` matches any number of fields.
  */
 export function parseFieldsPattern(text: PatternText): FieldsPattern {
   text.expect("[");
@@ -80,8 +80,8 @@ function numberOf(field: string): number | string {
 }
 
 /**
- * Splits a message into fields. A quotation mark or bracket without its closing character is an ordinary character. Each
- * closing character is searched for in vain only once, so that the time is linear.
+ * Splits a message into fields. A quotation mark or bracket without its closing character is an ordinary character. A
+ * closing character that was not found is not searched for again, so the time is linear in the message.
  */
 function fieldsIn(message: string): readonly string[] {
   const found: string[] = [];

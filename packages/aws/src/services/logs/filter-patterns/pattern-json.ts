@@ -25,7 +25,9 @@ export function parseJsonPattern(text: PatternText): JsonPattern {
   return { matches, selectors };
 }
 
-/** Returns a function that finds a selector's first value in a JSON message; undefined if there is none. */
+/**
+ * Returns a function that finds the first value that a selector matches in a JSON message; undefined if there is none.
+ */
 export function parseJsonSelector(source: string): (message: string) => unknown {
   const text = new PatternText(source);
   const path = selector(text);
@@ -36,7 +38,7 @@ export function parseJsonSelector(source: string): (message: string) => unknown 
   };
 }
 
-/** Returns undefined for a message that is not a JSON object. */
+/** Parses a message; undefined if it is not a JSON object. */
 function documentOf(message: string): unknown {
   if (!/^\s*\{/.test(message)) return undefined;
   try {
@@ -98,7 +100,7 @@ function isInState(path: readonly Step[], state: string): Condition {
   }
 }
 
-/** Parses `$.a.b[0]`, `$.a[*].b`, `$["a.b"]`. */
+/** Parses a selector such as `$.a.b[0]`, `$.a[*].b` or `$["a.b"]`. */
 function selector(text: PatternText): readonly Step[] {
   text.expect("$");
   const steps: Step[] = [];
@@ -126,7 +128,7 @@ function selector(text: PatternText): readonly Step[] {
   return steps;
 }
 
-/** Returns the values at a path: at most as many as the message has members, each of which is visited once per step. */
+/** Returns the values at a path. Each step of the path visits each member of the message at most once. */
 function valuesAt(root: unknown, path: readonly Step[]): readonly unknown[] {
   let found: readonly unknown[] = [root];
   for (const step of path) found = found.flatMap((value) => membersAt(value, step));

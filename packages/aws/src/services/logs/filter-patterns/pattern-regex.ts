@@ -4,8 +4,8 @@ import { invalidPattern } from "./pattern-text.ts";
 
 /**
  * Parses the regular expressions of CloudWatch Logs' filter patterns: characters, classes, `.`, `^`, `$`, `|` and the
- * repetitions `? * + {n,m}`, without groups. They run as automata in time proportional to the message, because
- * JavaScript's backtracking never ends for some.
+ * repetitions `? * + {n,m}`, without groups. They run as automata, in time proportional to the message. JavaScript's
+ * RegExp backtracks and may take practically for ever.
  */
 export function parsePatternRegex(source: string): (message: string) => boolean {
   const alternatives = splitAlternatives(source).map(parseAlternative);
@@ -53,7 +53,7 @@ function parseAlternative(source: string): PatternAlternative {
   return { steps, fromStart, toEnd };
 }
 
-/** Returns the minimum and maximum count; null: unlimited. */
+/** Returns the minimum and maximum count of a repetition; `most` is null if unlimited. */
 function repetition([, , sign, from, comma, to]: RegExpExecArray): {
   readonly least: number;
   readonly most: number | null;

@@ -7,7 +7,7 @@ export function invalidPattern(detail: string): AwsError {
   return new AwsError("InvalidParameterException", `Invalid filter pattern: ${detail}`);
 }
 
-/** A filter pattern that is read from start to end. */
+/** A parser's cursor over a filter pattern. */
 export class PatternText {
   readonly text: string;
   #at = 0;
@@ -31,7 +31,7 @@ export class PatternText {
     while (/\s/.test(this.text.charAt(this.#at))) this.#at++;
   }
 
-  /** Consumes a sign if it is next; returns whether it was. */
+  /** Consumes a sign if it comes next. Returns whether it did. */
   consume(sign: string): boolean {
     this.skipSpace();
     if (!this.text.startsWith(sign, this.#at)) return false;

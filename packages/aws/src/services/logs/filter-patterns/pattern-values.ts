@@ -4,7 +4,7 @@ import { invalidPattern, type PatternText } from "./pattern-text.ts";
 
 export type PatternComparison = "=" | "!=" | "<" | "<=" | ">" | ">=";
 
-/** The value that a JSON property or a field of a line is compared with. */
+/** The value with which a pattern compares a JSON property or a field of a line. */
 export type PatternValue =
   | { readonly kind: "number"; readonly value: number; readonly text: string }
   /** A text in which each `*` matches any characters. */
@@ -42,8 +42,8 @@ function takeAnyValue(text: PatternText): PatternValue {
 }
 
 /**
- * Returns a function that matches a text in which each `*` stands for any characters. The literals are searched one
- * after the other, so the time is linear in the text.
+ * Returns a function that matches a text with a pattern in which each `*` stands for any characters. It searches the
+ * literals one after the other, so the time is linear in the text.
  */
 export function compileWildcards(pattern: string): (text: string) => boolean {
   const pieces = pattern.split("*");
@@ -63,8 +63,8 @@ export function compileWildcards(pattern: string): (text: string) => boolean {
 }
 
 /**
- * Returns whether a value satisfies a pattern's comparison. A value that is neither a text nor a number satisfies none, not even `!=`. A
- * text is never less or greater than a number.
+ * Returns whether a value satisfies a pattern's comparison. A value that is neither a text nor a number satisfies no
+ * comparison, not even `!=`. A text is never less or greater than a number.
  */
 export function matchesComparison(found: unknown, comparison: PatternComparison, value: PatternValue): boolean {
   switch (value.kind) {

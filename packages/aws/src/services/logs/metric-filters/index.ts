@@ -1,4 +1,4 @@
-/** Metrics from log events. Loaded by the first filter. */
+/** Metrics from log events. The first metric filter loads this module. */
 export { metricFilterOperations } from "./metric-filter-operations.ts";
 export type { MetricFilterRecord } from "./metric-filter.ts";
 export { MetricFilters, type MetricFiltersOptions } from "./metric-filters.ts";

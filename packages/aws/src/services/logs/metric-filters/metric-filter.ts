@@ -1,7 +1,7 @@
 import { parseJsonSelector, parseFilterPattern, type FilterPattern } from "../filter-patterns/index.ts";
 import { logParameterError as invalid } from "../log-names.ts";
 
-/** The record of a filter, which derives a metric from the matching log events of a group. */
+/** A stored metric filter, which derives a metric from a group's log events that match. */
 export interface MetricFilterRecord {
   readonly group: string;
   readonly name: string;
@@ -10,9 +10,9 @@ export interface MetricFilterRecord {
   readonly metric: {
     readonly namespace: string;
     readonly name: string;
-    /** A number, or a selector of the number in the event: `$.latency`, `$bytes`. */
+    /** A number, or a selector such as `$.latency` or `$bytes` of a number in the event. */
     readonly value: string;
-    /** The value recorded for an event that does not match; null: none is recorded. */
+    /** The value recorded for an event that does not match; null: no value is recorded. */
     readonly defaultValue: number | null;
     readonly unit: string;
     /** Dimension names, with selectors of their values in the event. */
@@ -27,7 +27,7 @@ export interface MetricSample {
 
 /** Maximum length of a name or value, as for PutMetricData. */
 const dimensionLengthMax = 255;
-/** CloudWatch rejects values above it, or below its negative. */
+/** CloudWatch rejects values above this limit, or below its negative. */
 const valueMax = 2 ** 360;
 
 /**
@@ -51,13 +51,13 @@ export function compileMetricFilter({
     const value = valueAt(message);
     if (value === null) return null;
     const found = dimensions.map(({ name, at }) => ({ name, value: at(message) }));
-    // An event without one of the values has no sample.
+    // An event without one of the dimensions produces no sample.
     if (found.some((each) => each.value === null)) return null;
     return { value, dimensions: found.map((each) => ({ name: each.name, value: each.value ?? "" })) };
   };
 }
 
-/** Returns the values that TestMetricFilter shows for a matching message; null for another. */
+/** Returns the values that TestMetricFilter shows for a matching message; null for a message without a match. */
 export function extractedValues(pattern: FilterPattern, message: string): Readonly<Record<string, string>> | null {
   if (!pattern.matches(message)) return null;
   if (pattern.of === "terms") return {};
@@ -69,7 +69,7 @@ export function extractedValues(pattern: FilterPattern, message: string): Readon
   return Object.fromEntries(fields.map(([name, value]) => [`$${name}`, value]));
 }
 
-/** Returns a function that reads the text that a selector finds in a matching event. */
+/** Returns a function that reads the text at a selector in a matching event. */
 function reader(pattern: FilterPattern, at: string): (message: string) => string | null {
   if (at.startsWith("$.") || at.startsWith("$[")) {
     if (pattern.of !== "json") throw invalid(`${at} needs a filter pattern for JSON.`);

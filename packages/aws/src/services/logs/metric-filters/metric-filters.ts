@@ -5,7 +5,7 @@ import type { LogFollower, LogStreams } from "@galatea/hosting";
 import type { RecordedValues } from "@galatea/hosting/records";
 import { compileMetricFilter, type MetricFilterRecord, type MetricSample } from "./metric-filter.ts";
 
-/** Filters by group and name, stored as documents. */
+/** Metric filters by group and name, stored as documents. */
 export type MetricFilterStore = Pick<RecordedValues<MetricFilterRecord>, "all" | "put" | "deleteAll">;
 
 export interface MetricFiltersOptions {
@@ -13,7 +13,7 @@ export interface MetricFiltersOptions {
   readonly logs: Pick<LogStreams, "follow" | "groupNames" | "retentionDays">;
   readonly series: Pick<MetricStore, "record">;
   readonly logger: Logger;
-  /** Locks by group, which serialize changes of a group and its filters. */
+  /** Locks by group, which serialize changes of a group and of its filters. */
   readonly changing: KeyedLock;
 }
 
@@ -29,7 +29,7 @@ const minuteMs = 60_000;
 
 const keyOf = ({ group, name }: MetricFilterRecord) => JSON.stringify([group, name]);
 
-/** Metrics from log events that are written after a filter is put, by containers and by clients. */
+/** Records metrics from the log events that containers and clients write after a filter is put. */
 export class MetricFilters implements Disposable {
   readonly #options: MetricFiltersOptions;
   readonly #groups = new Map<string, Map<string, OpenFilter>>();
@@ -69,7 +69,9 @@ export class MetricFilters implements Disposable {
     return this.#groups.get(group)?.size ?? 0;
   }
 
-  /** Stores and activates a filter. Throws AwsError, also for an unknown group. */
+  /**
+   * Stores and activates a filter. Throws AwsError for an invalid filter, for an unknown group, and above the limits.
+   */
   async put(record: MetricFilterRecord): Promise<void> {
     const { group, name } = record;
     const sampleOf = compileMetricFilter(record);
@@ -96,8 +98,8 @@ export class MetricFilters implements Disposable {
   }
 
   /**
-   * Creates a log group without filters: first removes those of an earlier group with its name, whose deletion was
-   * interrupted.
+   * Creates a log group without filters. First removes filters that an interrupted deletion of an earlier group with
+   * this name has left.
    */
   async createGroup(group: string, create: () => Promise<void>): Promise<void> {
     await this.#options.changing.run(group, async () => {
@@ -106,7 +108,10 @@ export class MetricFilters implements Disposable {
     });
   }
 
-  /** Deletes a log group, then its filters; for a deleted group with filters, only these. */
+  /**
+   * Deletes a log group, then its filters. If an interrupted deletion has already deleted the group, only deletes its
+   * filters.
+   */
   async deleteGroup(group: string, remove: () => Promise<void>): Promise<void> {
     await this.#options.changing.run(group, async () => {
       if (this.countOf(group) === 0 || (await this.#hasGroup(group))) await remove();
@@ -126,7 +131,7 @@ export class MetricFilters implements Disposable {
     filters.set(name, filter);
   }
 
-  /** Removes filters of groups that no longer exist after a crash. */
+  /** Removes filters of groups that no longer exist, which a crash during a deletion may leave. */
   async #dropOrphans(): Promise<void> {
     if (this.#groups.size === 0) return;
     const { logs, logger } = this.#options;
@@ -160,7 +165,10 @@ export class MetricFilters implements Disposable {
     if (filters?.size === 0) this.#groups.delete(group);
   }
 
-  /** Computes samples for new events, one event loop tick for each filter. Writers of the events wait until it resolves. */
+  /**
+   * Computes samples for new events, with one event loop tick for each filter. Writers of the events wait until this
+   * resolves.
+   */
   async #take(group: string, events: Parameters<LogFollower["receive"]>[2]): Promise<void> {
     for (const [index, { record, sampleOf }] of [...(this.#groups.get(group)?.values() ?? [])].entries()) {
       if (index > 0) await nextTurn();

@@ -16,7 +16,7 @@ class HandTimers {
   }
 }
 
-/** Returns a store with one stream of `eventCount` events, whose pages can be read once the gate is open. */
+/** Returns a store with one stream of `eventCount` events. Its pages can be read once `gate` resolves. */
 function store(eventCount: number, gate: Promise<void> = Promise.resolve()) {
   const reads: LogReadOptions[] = [];
   return {

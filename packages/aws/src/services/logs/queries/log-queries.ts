@@ -40,25 +40,25 @@ export interface LogQuery {
   readonly statistics: QueryStatistics;
 }
 
-/** Number of threads for queries. */
+/** Maximum number of queries that run at the same time, each in a thread. */
 const runningMax = 2;
-/** Maximum number of running and waiting queries, as in CloudWatch Logs. */
+/** Maximum number of running and queued queries, as in CloudWatch Logs. */
 const underWayMax = 30;
 /** Time limit of a query, in milliseconds. */
 const runMsMax = 15 * 60_000;
-/** Number of ended queries that are kept; the newest stay. */
+/** Maximum number of ended queries whose results are kept; the oldest ones are removed. */
 const keptMax = 100;
 const keptLengthMax = 64 * 1024 * 1024;
-/** Number of events that are processed in one tick: about a millisecond of work. */
+/** Number of events that are processed in one event loop tick, which takes about a millisecond. */
 const eventsPerRead = 2000;
 
 /**
- * The queries of CloudWatch Logs Insights: each runs in a thread over the log files. Queries are not recorded: a restart of the platform
- * forgets them.
+ * The queries of CloudWatch Logs Insights. Each query runs over the log files in a thread. Queries are not stored, so a
+ * restart of the platform loses them.
  */
 export class LogQueries implements AsyncDisposable {
   readonly #options: LogQueriesOptions;
-  /** In the order of their starts. */
+  /** Queries by id, in the order in which they started. */
   readonly #queries = new Map<string, LogQuery>();
   readonly #tasks: TaskGroup;
   readonly #threads = new Semaphore(runningMax);
@@ -81,7 +81,7 @@ export class LogQueries implements AsyncDisposable {
     return [...this.#queries.values()].toReversed();
   }
 
-  /** Starts a query. Throws AwsError if too many are running or waiting. */
+  /** Starts a query. Throws AwsError if too many queries are running or queued. */
   start(asked: QueryInput): string {
     if (this.list().filter(isUnderWay).length >= underWayMax) {
       throw new AwsError(
@@ -104,7 +104,7 @@ export class LogQueries implements AsyncDisposable {
     return query.id;
   }
 
-  /** Returns whether the query was running or waiting. */
+  /** Stops a query. Returns whether it was running or queued. */
   stop(id: string): boolean {
     const query = this.#queries.get(id);
     if (query === undefined || !isUnderWay(query)) return false;
@@ -136,7 +136,7 @@ export class LogQueries implements AsyncDisposable {
     }
   }
 
-  /** The only place that changes a query's state; a final state stays. */
+  /** Changes a query's state; every change goes through this method. A final state is never replaced. */
   #setState(id: string, state: QueryState): void {
     const query = this.#queries.get(id);
     if (query === undefined || !isUnderWay(query)) return;
@@ -203,7 +203,7 @@ function lengthOf({ state, input: asked }: LogQuery): number {
   );
 }
 
-/** Returns null for the error of a stream that was deleted during the query; rethrows every other error. */
+/** Returns null for the error of a stream that was deleted during the query. Rethrows every other error. */
 function noneOfDeleted(error: unknown): null {
   if (error instanceof AwsError && error.code === "ResourceNotFoundException") return null;
   throw error;

@@ -16,7 +16,7 @@ type StartInput = LogsInputs["StartQueryRequest"];
 const groupsMax = 50;
 const queriesPerPage = 1000;
 const language = "CWLI";
-/** Times are seconds; larger values are taken as milliseconds, which some clients send. */
+/** Maximum time in seconds. Some clients send milliseconds, so larger values are read as milliseconds. */
 const secondsMax = 100_000_000_000;
 
 const ownLanguage = { path: "queryLanguage", harmless: (value: unknown) => value === language };
@@ -25,7 +25,8 @@ export function queryOperations(parts: QueryDependencies) {
   const { queries } = parts;
   return {
     StartQuery: {
-      // Permission for one of several groups is not permission for all.
+      // A caller with permission for only one of several groups must not query the others, so the ARN covers all
+      // groups.
       resource: (input, context) => {
         const [first = "", ...others] = groupsOf(input);
         return others.length === 0 ? `${logsArnPrefix(context)}${first}` : `${logsArnPrefix(context)}*`;
@@ -59,7 +60,7 @@ async function start({ logs, queries }: QueryDependencies, input: StartInput, { 
   const limit = input.limit ?? queryRowsMax;
   if (limit > queryRowsMax) throw invalid(`A query can return at most ${queryRowsMax} rows in this server.`);
   checkText(input.queryString);
-  // Rejects for an unknown group.
+  // Rejects if the group does not exist.
   for (const group of groups) await logs.retentionDays(group);
   const queryId = queries.start({ text: input.queryString, groups, accountId, startMs, endMs: endMs + 1, limit });
   return { queryId };
