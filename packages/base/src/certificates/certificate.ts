@@ -11,7 +11,7 @@ export interface CertificateOptions {
   readonly names: readonly string[];
   readonly notBefore: Date;
   readonly notAfter: Date;
-  /** An RSA key to certify, for clients that accept RSA signatures only. Without it, a new P-256 key is generated. */
+  /** An RSA key to certify, for clients that accept only RSA signatures. If absent, a new P-256 key is generated. */
   readonly rsaKey?: KeyObject;
 }
 
@@ -27,14 +27,15 @@ const oids = {
 } as const;
 
 /**
- * Creates a self-signed certificate that is its own authority (X.509 v3; P-256 unless an RSA key is given). A client that trusts it
- * trusts this platform's listener. The DER is written by hand because Node creates keys and signatures but no certificates.
+ * Creates a self-signed X.509 v3 certificate that is also its own certificate authority. Its key is P-256 unless an RSA
+ * key is given. A client that trusts the certificate trusts this platform's listener. This code encodes the DER itself,
+ * because Node creates keys and signatures but no certificates.
  */
 export function createCertificate({ names, notBefore, notAfter, rsaKey }: CertificateOptions): Certificate {
   const privateKey = rsaKey ?? generateKeyPairSync("ec", { namedCurve: "P-256" }).privateKey;
   const publicKey = createPublicKey(privateKey).export({ type: "spki", format: "der" });
-  // The last 65 bytes of a P-256 key are the curve point, which RFC 5280 hashes into the key identifier. For other keys any identifier is
-  // valid.
+  // RFC 5280 hashes the curve point, which is the last 65 bytes of a P-256 key, into the key identifier. Other keys may
+  // have any identifier.
   const keyId = createHash("sha1").update(publicKey.subarray(-65)).digest();
   const name = sequence(set(sequence(oid(oids.commonName), tagged(0x0c, Buffer.from("Galatea local platform")))));
   const algorithm =
@@ -101,7 +102,7 @@ function oid(text: string): Buffer {
   return tagged(0x06, Buffer.from(bytes));
 }
 
-/** RFC 5280 requires two-digit years (UTCTime) before 2050 and GeneralizedTime from 2050. */
+/** Encodes a time. RFC 5280 requires two-digit years (UTCTime) before 2050 and GeneralizedTime from 2050. */
 function time(date: Date): Buffer {
   const text = date.toISOString().replace(/[-:T]|\.\d+/g, "");
   return date.getUTCFullYear() < 2050 ? tagged(0x17, Buffer.from(text.slice(2))) : tagged(0x18, Buffer.from(text));

@@ -6,18 +6,19 @@ export interface IdleMemory {
   reclaim(bytes: number): number;
 }
 
-/** The share of the budget that is reserved for small requests, so that large bodies never block them. */
+/** The fraction of the budget that is reserved for small requests, so that large bodies never block them. */
 const smallShare = 1 / 16;
 const smallBytesMax = 16 * 1024;
 
 /**
- * A budget for the bytes of all requests and responses in flight: bodies, tensors, text buffered for slow readers. A holder reserves its
- * bytes before it allocates them and releases them after. `reserve` never waits: a request that does not fit is rejected at once, so that
- * two half-filled requests never wait for each other. This class only counts; it allocates nothing.
+ * A budget for the bytes of all requests and responses in flight: bodies, tensors, text buffered for slow readers. An
+ * owner reserves bytes before it allocates them and releases them afterwards. `reserve` never waits: a request that
+ * does not fit is rejected at once. Otherwise two partly received requests could wait for each other for ever. This
+ * class only counts; it allocates nothing.
  */
 export class ByteBudget {
   readonly bytesMax: number;
-  /** The limit for requests above the small size. */
+  /** The limit for requests over `smallBytesMax`. */
   readonly #largeBytesMax: number;
   #usedBytes = 0;
   #idleBytes = 0;
@@ -33,7 +34,7 @@ export class ByteBudget {
     return this.#usedBytes;
   }
 
-  /** Resident memory that no request uses. */
+  /** Resident bytes that no request uses and that their owner can release. */
   get idleBytes(): number {
     return this.#idleBytes;
   }
@@ -43,8 +44,8 @@ export class ByteBudget {
   }
 
   /**
-   * Reserves `bytes`. When they do not fit, reserves nothing and throws UNAVAILABLE, with the reason `memory-full`, or `memory-exceeded`
-   * when they can never fit.
+   * Reserves `bytes`. If they do not fit, reserves nothing and throws. The error is INVALID_ARG `memory-exceeded` if
+   * they can never fit, else UNAVAILABLE `memory-full`.
    */
   reserve(bytes: number): void {
     if (!this.fits(bytes)) throw this.insufficientMemoryError(bytes);
@@ -52,7 +53,8 @@ export class ByteBudget {
   }
 
   /**
-   * Counts bytes that are already allocated, even over the limit. Later requests are rejected until the usage is below the limit again.
+   * Counts bytes that are already allocated, even above the limit. Later requests are rejected until the usage is below
+   * the limit again.
    */
   reserveUnchecked(bytes: number): void {
     this.#usedBytes += bytes;
@@ -88,14 +90,17 @@ export class ByteBudget {
   }
 
   /**
-   * Counts memory that became idle; a negative number counts idle memory that is in use again. Idle memory never causes a rejection: it is
-   * released first.
+   * Counts memory that became idle. A negative number counts idle memory that is used again. Idle memory never causes a
+   * rejection, because it is released first.
    */
   addIdleBytes(bytes: number): void {
     this.#idleBytes += bytes;
   }
 
-  /** Releases idle memory until the usage is within the limit. An owner that had nothing to release moves to the end of the order. */
+  /**
+   * Releases idle memory until the usage is within the limit. An owner that had nothing to release is asked last the
+   * next time.
+   */
   #reclaim(): void {
     // Iterates over a copy: an owner that moves to the end is not visited twice.
     for (const memory of Array.from(this.#idleMemory)) {
@@ -109,7 +114,8 @@ export class ByteBudget {
 }
 
 /**
- * Bytes of a budget with one owner, which disposes the lease when it needs none of them any more. A disposed lease reserves no more bytes.
+ * Bytes of a budget that belong to one owner. The owner disposes the lease once it needs none of the bytes any more. A
+ * disposed lease cannot reserve bytes.
  */
 export class ByteLease implements Disposable {
   readonly #budget: ByteBudget;
@@ -130,7 +136,10 @@ export class ByteLease implements Disposable {
     return this.#budget.fits(bytes);
   }
 
-  /** Reserves `bytes` more, or throws as `ByteBudget.reserve` does and leaves the lease as it was. Throws CANCELLED after disposal. */
+  /**
+   * Reserves `bytes` more. Throws as `ByteBudget.reserve` does, and then leaves the lease unchanged. Throws CANCELLED
+   * after disposal.
+   */
   grow(bytes: number): void {
     if (this.#disposed) throw new InferenceError("CANCELLED", "the request has ended");
     this.#budget.reserve(bytes);
@@ -144,12 +153,12 @@ export class ByteLease implements Disposable {
     this.#bytes += bytes;
   }
 
-  /** Returns all but `bytes` to the budget; does nothing when the lease has fewer. */
+  /** Releases bytes so that at most `bytes` remain reserved. */
   shrinkTo(bytes: number): void {
     this.shrinkBy(this.#bytes - bytes);
   }
 
-  /** Returns `bytes` to the budget; does nothing after disposal. */
+  /** Releases `bytes`, at most all that the lease has. Does nothing after disposal. */
   shrinkBy(bytes: number): void {
     const given = Math.min(bytes, this.#bytes);
     if (given <= 0) return;

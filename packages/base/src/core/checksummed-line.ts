@@ -1,9 +1,12 @@
 import { crc32 } from "node:zlib";
 
-/** Length of the checksum and the space after it. */
+/** Length of the checksum and of the space that follows it. */
 const prefixLength = 9;
 
-/** Returns a line of text prefixed with its CRC-32, so that a reader can detect damage by the disk. `text` has no line break. */
+/**
+ * Returns a line of text prefixed with its CRC-32, so that a reader can detect damage by the disk. `text` must not
+ * contain a line break.
+ */
 export function checksummedLine(text: string): string {
   return `${hexOf(crc32(text))} ${text}`;
 }
@@ -15,8 +18,8 @@ export interface ChecksummedLine {
 }
 
 /**
- * Returns the text of a checksummed line (without its line break). A single flipped bit is found by the CRC and repaired. Null when more
- * is damaged, or for any other line.
+ * Returns the text of a checksummed line, which must be given without its line break. Repairs a single flipped bit,
+ * which the CRC locates. Returns null for a line with more damage and for any other line.
  */
 export function parseChecksummedLine(line: Buffer): ChecksummedLine | null {
   if (line.length < prefixLength) return null;
@@ -24,7 +27,7 @@ export function parseChecksummedLine(line: Buffer): ChecksummedLine | null {
   const computed = crc32(text);
   const sealBits = differingBits(line.subarray(0, prefixLength), Buffer.from(`${hexOf(computed)} `, "latin1"));
   if (sealBits === 0) return { text: text.toString("utf8"), isRepaired: false };
-  // The flipped bit is in the checksum or in the space: the text is undamaged.
+  // The flipped bit is in the checksum or in the space, so the text is undamaged.
   if (sealBits === 1) return { text: text.toString("utf8"), isRepaired: true };
   const seal = line.toString("latin1", 0, prefixLength);
   if (!/^[0-9a-f]{8} $/.test(seal)) return null;
@@ -35,12 +38,12 @@ export function parseChecksummedLine(line: Buffer): ChecksummedLine | null {
   return { text: repaired.toString("utf8"), isRepaired: true };
 }
 
-/** Longer texts are not searched for a flipped bit: the search takes one step per bit. */
+/** Maximum length of a text in which a flipped bit is searched for. The search takes one step per bit. */
 const repairedBytesMax = 2 ** 20;
 
 /**
- * Returns the bit that changes the CRC of a text of this length by `difference`; null when no single bit does. The CRC is linear: the
- * effect of a flipped bit depends only on its distance from the end.
+ * Returns the bit that changes the CRC of a text of this length by `difference`; null if no single bit does. Because
+ * the CRC is linear, the effect of a flipped bit depends only on its distance from the end.
  */
 function flippedBit(byteLength: number, difference: number): number | null {
   const effects = Array.from({ length: 8 }, (_, bit) => afterZeroByte(1 << bit));
@@ -53,7 +56,7 @@ function flippedBit(byteLength: number, difference: number): number | null {
   return null;
 }
 
-/** Returns the CRC-32 register (reflected, polynomial 0xEDB88320) one zero byte later. */
+/** Returns the CRC-32 register (reflected, polynomial 0xEDB88320) after one more zero byte. */
 function afterZeroByte(register: number): number {
   let value = register;
   for (let bit = 0; bit < 8; bit += 1) value = value & 1 ? (value >>> 1) ^ 0xedb88320 : value >>> 1;

@@ -1,14 +1,20 @@
-/** A source of time and timers, passed to whatever reads the time. Tests pass a simulated clock and never sleep. */
+/**
+ * A source of time and timers, passed to all code that reads the time. Tests pass a simulated clock, so that they never
+ * sleep.
+ */
 export interface Clock {
   /** Milliseconds since the Unix epoch. */
   epochMs(): number;
   /** Nanoseconds of a clock that never goes backwards; only differences are meaningful. Accurate to well under 1 us. */
   monotonicNs(): number;
-  /** Calls `fire` once after `delayMs`; disposing the handle first prevents it. The timer does not keep the process alive. */
+  /**
+   * Calls `fire` once after `delayMs`. Disposing the result before that cancels the timer. The timer does not keep the
+   * process alive.
+   */
   timer(delayMs: number, fire: () => void): Disposable;
 }
 
-/** `setTimeout` fires after 1 ms when the delay is longer than this. A queue delay may be longer. */
+/** Maximum delay of `setTimeout`, which fires after 1 ms if the delay is longer. A queue delay may be longer. */
 const timeoutMsMax = 2 ** 31 - 1;
 
 export const systemClock: Clock = {
@@ -26,7 +32,10 @@ export const systemClock: Clock = {
   },
 };
 
-/** Resolves after `delayMs`, rejects with the signal's reason when aborted first. Keeps the process alive while it waits. */
+/**
+ * Resolves after `delayMs`. Rejects with the signal's reason if the signal aborts first. Keeps the process alive while
+ * it waits.
+ */
 export function delay(clock: Clock, delayMs: number, signal: AbortSignal | null): Promise<void> {
   return new Promise((resolve, reject) => {
     if (signal?.aborted) return reject(signal.reason as Error);

@@ -1,6 +1,6 @@
 /**
- * Returns the CPU time of the calling thread since the thread started, in milliseconds. The figure does not grow while other programs have
- * the processor.
+ * Returns the CPU time that the calling thread has used since it started, in milliseconds. Unlike elapsed time, it does
+ * not depend on the load by other programs.
  */
 export function threadCpuMs(): number {
   const { user, system } = process.threadCpuUsage();

@@ -1,23 +1,26 @@
 import { mkdir, stat } from "node:fs/promises";
 import { dirname, resolve } from "node:path";
 
-/** A fault of the machine's disk, of a directory or of the database that holds the records, which an operator can repair; not a bug. */
+/**
+ * A fault of the machine's disk, of a directory or of the database with the records. An operator can repair it; it is
+ * not a bug.
+ */
 export type DiskFault = "full" | "file-too-large" | "read-only" | "forbidden" | "no-directory" | "unreachable";
 
 const faultOfCode: Readonly<Record<string, DiskFault>> = {
   ENOSPC: "full",
   EDQUOT: "full",
-  // RLIMIT_FSIZE, or the largest file size of the file system.
+  // The size exceeds RLIMIT_FSIZE or the file system's maximum file size.
   EFBIG: "file-too-large",
   EROFS: "read-only",
   EACCES: "forbidden",
   EPERM: "forbidden",
   ENOTDIR: "no-directory",
-  // Our own: no system call returns it.
+  // This code is Galatea's own; no system call returns it.
   EDATABASE: "unreachable",
 };
 
-/** Calls on sockets and processes fail with codes that file calls use too. */
+/** Calls on sockets and processes fail with some of the codes that file calls use, but do not report disk faults. */
 const otherCalls = /^(listen|bind|connect|spawn|kill|setuid)/;
 
 const causesMax = 5;
@@ -47,7 +50,7 @@ export function describeDiskFault(fault: DiskFault, what: string): string {
   return describeByFault[fault](what);
 }
 
-/** A failed write, described in one sentence with its reason; `code` is the code of the cause. */
+/** A failed write. The message is one sentence with the reason; `code` is the code of the cause. */
 export class DiskError extends Error {
   readonly code: string | undefined;
 
@@ -65,7 +68,9 @@ export function asDiskError(thrown: unknown, what: string): unknown {
   return fault === null ? thrown : new DiskError(fault, what, thrown);
 }
 
-/** Makes a directory and its missing parents. Throws DiskError with the directory's path when the disk refuses it. */
+/**
+ * Makes a directory and its missing parents. Throws DiskError with the directory's path if a disk fault prevents it.
+ */
 export async function makeDirectory(path: string): Promise<void> {
   try {
     await mkdir(path, { recursive: true });
@@ -75,8 +80,8 @@ export async function makeDirectory(path: string): Promise<void> {
 }
 
 /**
- * Returns the error of making the first missing directory. On a read-only disk Node reports ENOENT for the last directory, which hides the
- * reason.
+ * Returns the error of making the first missing directory. On a read-only disk, Node reports ENOENT for the last
+ * directory, which hides the reason. Making the first one reports EROFS.
  */
 async function firstDirectoryError(path: string, thrown: unknown): Promise<unknown> {
   let missing = path;

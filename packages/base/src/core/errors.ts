@@ -1,6 +1,6 @@
 /**
- * Error codes, named as in Triton's core (TRITONSERVER_Error_Code). Each protocol has one table from these codes to its own statuses; other
- * modules know only the codes.
+ * Error codes, named as in Triton's core (TRITONSERVER_Error_Code). Each protocol maps these codes to its own statuses
+ * in one table. Other modules use only the codes.
  */
 export const inferenceCodes = [
   "UNKNOWN",
@@ -16,8 +16,9 @@ export const inferenceCodes = [
 export type InferenceCode = (typeof inferenceCodes)[number];
 
 /**
- * The memory that an error reports. `memory-full` ends when other requests end; `memory-exceeded` is permanent. `out-of-memory`: a model
- * does not fit in memory, and unloading other models may help.
+ * The memory condition that an error reports. `memory-full` is temporary: it ends when other requests end.
+ * `memory-exceeded` is permanent. With `out-of-memory`, a model does not fit in memory, and unloading other models may
+ * help.
  */
 export type MemoryReason = "memory-full" | "memory-exceeded" | "out-of-memory";
 
@@ -44,7 +45,10 @@ export interface InferenceErrorOptions extends ErrorOptions {
   readonly reason?: InferenceReason | null;
 }
 
-/** A request that the server rejects, or a failure of the server. The message is an interface: clients match on its prefix. */
+/**
+ * A request that the server rejects, or a failure of the server. The message is part of the interface, because clients
+ * match its prefix.
+ */
 export class InferenceError extends Error {
   readonly code: InferenceCode;
   readonly reason: InferenceReason | null;
@@ -56,14 +60,17 @@ export class InferenceError extends Error {
     this.reason = options?.reason ?? null;
   }
 
-  /** Returns an InferenceError unchanged; converts any other thrown value to INTERNAL with its message. */
+  /**
+   * Returns an InferenceError unchanged. Converts any other thrown value to an InferenceError INTERNAL with the value's
+   * message.
+   */
   static from(thrown: unknown): InferenceError {
     if (thrown instanceof InferenceError) return thrown;
     return new InferenceError("INTERNAL", thrown instanceof Error ? thrown.message : String(thrown), { cause: thrown });
   }
 }
 
-/** Text forms of the codes as they appear as prefixes in load errors; CANCELLED has none in Triton. */
+/** The codes as they appear as prefixes in load errors. Triton has no text for CANCELLED. */
 export const inferenceCodeText: Readonly<Record<InferenceCode, string>> = {
   UNKNOWN: "Unknown",
   INTERNAL: "Internal",
@@ -76,9 +83,9 @@ export const inferenceCodeText: Readonly<Record<InferenceCode, string>> = {
 };
 
 /**
- * A hosting-plane error with the AWS service's own code (`ValidationException`, `NoSuchKey`, ...).
- * `members` are the extra modelled members of the error shape (ModelError's OriginalStatusCode, ...).
- * The wire layer takes the HTTP status from the service's model; `statusFallback` serves codes no model lists.
+ * An error of an AWS API, with the AWS service's own code (`ValidationException`, `NoSuchKey`, ...). `members` are the
+ * additional members of the modelled error shape, such as ModelError's OriginalStatusCode. The wire module reads the
+ * HTTP status from the service's model; `statusFallback` is the status of a code that the model does not list.
  */
 export class AwsError extends Error {
   readonly code: string;
@@ -98,12 +105,12 @@ export class AwsError extends Error {
   }
 }
 
-/** Throws when `condition` is false, which only a bug can cause. Failures that are no bugs throw one of the errors above. */
+/** Throws if `condition` is false, which only a bug can cause. For other failures, throw one of the errors above. */
 export function assert(condition: unknown, message: string): asserts condition {
   if (!condition) throw new Error(`bug: ${message}`);
 }
 
-/** Marks the end of a choice over a closed union: code that does not handle every member fails to compile. */
+/** Marks the end of a branch over all members of a union. Code that does not handle every member fails to compile. */
 export function unreachable(value: never): never {
   throw new Error(`unexpected value: ${JSON.stringify(value)}`);
 }

@@ -1,17 +1,19 @@
 /**
- * Time after which a test that waits for a condition fails, in milliseconds. Long enough for a machine that is a hundred times slower than
- * usual; without a limit, a broken product would hang its test.
+ * Time-out of a test that waits for a condition, in milliseconds. It suffices for a machine that is a hundred times
+ * slower than usual. Without a time-out, a bug could make its test hang.
  */
 export const testTimeoutMs = 600_000;
 
 const intervalMs = 2;
 
-/** Resolves when `holds` returns true; rejects, with the source text of `holds`, when it still returns false after `waitMs`. */
+/**
+ * Resolves when `holds` returns true. Rejects with the source text of `holds` if it still returns false after `waitMs`.
+ */
 export async function eventually(holds: () => boolean | Promise<boolean>, waitMs = testTimeoutMs): Promise<void> {
   const end = AbortSignal.timeout(waitMs);
   while (!(await holds())) {
     if (end.aborted) throw new Error(`condition still false after ${waitMs} ms: ${holds.toString()}`);
-    // Pauses, because the condition that the test waits for needs the processor.
+    // Pauses, so that the code under test can use the processor.
     await new Promise((resolve) => setTimeout(resolve, intervalMs));
   }
 }

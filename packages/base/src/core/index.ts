@@ -1,5 +1,6 @@
 /**
- * Errors, clocks, loggers, task groups, body buffers and memory budgets for every module. This module knows nothing of models, AWS or HTTP.
+ * Errors, clocks, loggers, task groups, body buffers and memory budgets for every module. This module does not depend
+ * on models, AWS or HTTP.
  */
 export { reserveCallMemory } from "./reserve-call-memory.ts";
 export { TokenBucket, type TokenBucketLimits } from "./token-bucket.ts";

@@ -1,9 +1,9 @@
-/** Named values that a log line prints after its message. Never tensors, never credentials. */
+/** Named values that a log line prints after its message. They must not contain tensors or credentials. */
 export type LogFields = Readonly<Record<string, string | number | boolean | null | undefined>>;
 
 export type LogLevel = "verbose" | "info" | "warning" | "error";
 
-/** Writes log lines. The command decides where they go; every other module receives a Logger. */
+/** Writes log lines. The command decides where they are written; every other module receives a Logger. */
 export interface Logger {
   verbose(message: string, fields?: LogFields): void;
   info(message: string, fields?: LogFields): void;

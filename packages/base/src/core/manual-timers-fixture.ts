@@ -1,6 +1,6 @@
 import { type Clock, systemClock } from "./clock.ts";
 
-/** The system's clock, except that timers with one given delay fire only when a test calls `fireTimers`. */
+/** The system's clock, except that timers with the delay `manualDelayMs` fire only when a test calls `fireTimers`. */
 export class ManualTimersClock implements Clock {
   readonly #manualDelayMs: number;
   readonly #pendingTimers = new Set<() => void>();

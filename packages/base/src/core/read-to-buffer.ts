@@ -1,9 +1,10 @@
 import type { Readable } from "node:stream";
 
 /**
- * Reads a body of at most `bytesMax` bytes to one buffer; a body that arrives in one chunk is not copied. Rejects with `tooLong()` as soon
- * as the body is known to be longer, and leaves the rest unread. `take` reserves memory for each chunk, and throws to reject the body.
- * Cheaper than iterating over the stream, which matters because it runs for each request.
+ * Reads a body of at most `bytesMax` bytes to one buffer. A body that arrives in one chunk is not copied. Rejects with
+ * `tooLong()` as soon as the body is known to be longer, and then reads no further. `take` reserves memory for each
+ * chunk, and throws to reject the body. This is cheaper than iterating over the stream, which matters because every
+ * request calls it.
  */
 export function readToBuffer(
   source: Readable,

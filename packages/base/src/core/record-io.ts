@@ -1,7 +1,7 @@
 /**
- * The first four bytes of each frame of MXNet's RecordIO format. Next are 3 bits for the position of the segment in its record (whole,
- * first, middle or last), 29 bits for its length, and the segment, padded to four bytes. A record that contains the magic number is split
- * there, and the number is omitted.
+ * The first four bytes of each frame of MXNet's RecordIO format. After them follow 3 bits for the segment's position in
+ * its record (whole, first, middle or last), 29 bits for its length, and the segment, padded to four bytes. A record
+ * that contains the magic number is split there, and the frames omit the number.
  */
 export const recordIoMagic = 0xced7230a;
 export const recordIoHeaderBytes = 8;
@@ -9,14 +9,17 @@ export const recordIoHeaderBytes = 8;
 const parts = ["whole", "first", "middle", "last"] as const;
 
 export interface RecordIoHeader {
-  /** Position of the segment in its record; null for an unassigned number. */
+  /** Position of the segment in its record; null for a number that the format does not assign. */
   readonly part: (typeof parts)[number] | null;
   readonly contentBytes: number;
-  /** Length with the header and the padding. */
+  /** Length of the frame, including header and padding. */
   readonly frameBytes: number;
 }
 
-/** Reads the header at an offset with at least `recordIoHeaderBytes` bytes after it; null when there is no header. */
+/**
+ * Reads the header at an offset; null if there is no header. At least `recordIoHeaderBytes` bytes must follow the
+ * offset.
+ */
 export function readRecordIoHeader(bytes: Uint8Array, at: number): RecordIoHeader | null {
   const view = new DataView(bytes.buffer, bytes.byteOffset + at, recordIoHeaderBytes);
   if (view.getUint32(0, true) !== recordIoMagic) return null;

@@ -4,24 +4,25 @@ const capacityMin = 8;
 /**
  * A map from natural numbers below 2^32 to values, in order of insertion, that reuses the memory of deleted entries.
  *
- * For maps that live long and get an entry for each request or frame. V8 replaces the table of a `Map` every few insertions and deletions,
- * and each old table refers to the next one. After a full collection has promoted one of them, the young collector takes all later tables,
- * and every value that was in one of them, for alive: requests are promoted, and full collections follow each other. (add_sub over HTTP,
- * one client: 3 KB promoted for each request, young collections of 3 to 10 ms instead of 0.4.)
+ * Use it for long-lived maps that receive an entry for each request or frame. V8 replaces the table of a `Map` every
+ * few insertions and deletions, and each old table refers to the next one. A full collection may promote an old table.
+ * The young collector then treats all later tables, and every value that was in them, as alive. It therefore promotes
+ * requests, and full collections become frequent. (add_sub over HTTP, one client: 3 KB promoted per request; young
+ * collections of 3 to 10 ms instead of 0.4 ms.)
  */
 export class RecyclingMap<V> {
   #capacity = capacityMin;
-  /** First entry of each bucket. There are twice as many buckets as entries. */
+  /** Index of the first entry of each bucket. There are twice as many buckets as entries. */
   #buckets = new Int32Array(2 * capacityMin).fill(noEntry);
   #hashShift = 32 - Math.log2(2 * capacityMin);
   #keys = new Uint32Array(capacityMin);
-  /** Next entry of the bucket; of a free entry, the next free one. */
+  /** Index of the next entry in the same bucket. For a free entry, index of the next free entry. */
   #chain = new Int32Array(capacityMin);
   #earlier = new Int32Array(capacityMin);
   #later = new Int32Array(capacityMin);
   readonly #values: (V | undefined)[] = [];
   #free = noEntry;
-  /** Entries from here on were never used. */
+  /** Entries from this index on have never been used. */
   #unused = 0;
   #oldest = noEntry;
   #newest = noEntry;
@@ -31,7 +32,7 @@ export class RecyclingMap<V> {
     return this.#size;
   }
 
-  /** The oldest value in the map. */
+  /** The oldest value in the map; undefined if the map is empty. */
   get first(): V | undefined {
     return this.#oldest === noEntry ? undefined : this.#values[this.#oldest];
   }
@@ -63,7 +64,7 @@ export class RecyclingMap<V> {
     this.#size++;
   }
 
-  /** Returns true if the key was in the map. */
+  /** Deletes an entry. Returns true if the key was in the map. */
   delete(key: number): boolean {
     const bucket = this.#bucketOf(key);
     let before = noEntry;
@@ -92,7 +93,7 @@ export class RecyclingMap<V> {
     while (this.#oldest !== noEntry) this.delete(this.#keys[this.#oldest]!);
   }
 
-  /** Returns the values now in the map, in order of insertion. */
+  /** Returns a copy of the map's values, in order of insertion. */
   values(): V[] {
     const values: V[] = [];
     for (let entry = this.#oldest; entry !== noEntry; entry = this.#later[entry]!)
@@ -101,7 +102,7 @@ export class RecyclingMap<V> {
   }
 
   #bucketOf(key: number): number {
-    // Fibonacci hashing spreads ids that count up over the buckets.
+    // Fibonacci hashing distributes consecutive ids over the buckets.
     return Math.imul(key, 0x9e37_79b1) >>> this.#hashShift;
   }
 

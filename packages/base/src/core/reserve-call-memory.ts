@@ -1,7 +1,10 @@
 import type { ByteLease } from "./byte-budget.ts";
 import { AwsError, InferenceError } from "./errors.ts";
 
-/** Reserves memory for the bytes of a call before they arrive. When there is not enough memory, throws an error that AWS clients retry. */
+/**
+ * Reserves memory for the bytes of a call before they arrive. If there is not enough memory, throws an error that AWS
+ * clients retry.
+ */
 export function reserveCallMemory(memory: ByteLease, bytes: number): void {
   try {
     memory.grow(bytes);

@@ -7,7 +7,7 @@ import { retryWrite, type RetryWriteOptions } from "./retry-write.ts";
 const full = () => Object.assign(new Error("no space left"), { code: "ENOSPC", syscall: "write" });
 const other = () => new Error("no such table");
 
-/** Pauses that are over at once, and what is told of them. */
+/** Returns options with pauses that end at once, and records the pauses and the log lines. */
 function place(more: Partial<RetryWriteOptions> = {}) {
   const [pausesMs, told]: [number[], string[]] = [[], []];
   const tell = (message: string) => void told.push(message);
@@ -33,7 +33,7 @@ function place(more: Partial<RetryWriteOptions> = {}) {
     pausesMs,
     told,
     over,
-    /** Fails so many times. */
+    /** Writes with `retryWrite`; the first `failureCount` attempts fail. */
     write: (failureCount: number, failure: () => Error, failed: () => void = () => {}) =>
       retryWrite(
         async () => {

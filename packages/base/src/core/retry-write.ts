@@ -2,7 +2,7 @@ import { delay, type Clock } from "./clock.ts";
 import { diskFaultOf } from "./disk-fault.ts";
 import type { Logger } from "./log.ts";
 
-/** The pause between two attempts: doubled each time, up to `pauseMsMax`. */
+/** The pause between two attempts. It doubles after each attempt, up to `pauseMsMax`. */
 export interface RetryPauses {
   readonly pauseMsMin: number;
   readonly pauseMsMax: number;
@@ -13,23 +13,23 @@ const pausesDefault: RetryPauses = { pauseMsMin: 1000, pauseMsMax: 30_000 };
 export interface RetryWriteOptions {
   readonly clock: Clock;
   readonly logger: Logger;
-  /** Words for the record in the log line, such as "the end of a job". */
+  /** A description of the record for log lines, such as "the end of a job". */
   readonly recordDescription: string;
   /** The name of the record's owner, for the log. */
   readonly ownerName: string;
   /**
-   * The errors to retry: disk faults, or only those of a database that cannot be reached, or every error when nothing else would repeat
-   * the write before the next start.
+   * The errors to retry: disk faults, or only faults of a database that cannot be reached, or every error. Use "every
+   * error" if nothing else would repeat the write before the next start.
    */
   readonly retries: "disk faults" | "unreachable database" | "every error";
-  /** Defaults to 1 s, doubled up to 30 s. */
+  /** Default: 1 s, doubled up to 30 s. */
   readonly pauses?: RetryPauses;
   readonly signal: AbortSignal;
 }
 
 /**
- * Writes a record, and retries with pauses while the disk rejects the write. The caller bounds how many records wait meanwhile. Rejects
- * with an error that is not retried, or with the signal's reason.
+ * Writes a record, and retries with pauses while the disk rejects the write. The caller must bound the number of
+ * records that wait. Rejects with an error that is not retried, or with the signal's reason.
  */
 export async function retryWrite<Result>(write: () => Promise<Result>, options: RetryWriteOptions): Promise<Result> {
   const { clock, logger, recordDescription: what, ownerName: name, retries, pauses = pausesDefault, signal } = options;

@@ -1,7 +1,7 @@
 import { chmod, mkdir } from "node:fs/promises";
 import { dirname, resolve } from "node:path";
 
-/** The mode of a directory that every user may list and enter, and only its owner may change. */
+/** The mode of a directory that every user may list and enter, but only its owner may change. */
 export const sharedDirectoryMode = 0o755;
 /** The mode of a file that every user may read. */
 export const sharedFileMode = 0o644;

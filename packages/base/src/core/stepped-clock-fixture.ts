@@ -1,6 +1,6 @@
 import type { Clock } from "./clock.ts";
 
-/** A simulated clock that a test advances. `advance` fires the timers that are due by then, in order, before it returns. */
+/** A simulated clock that a test advances. Before `advance` returns, it fires all due timers in order. */
 export class SteppedClock implements Clock {
   #nowMs = Date.UTC(2026, 10, 22, 8, 59, 40, 5);
   readonly #timers = new Set<{ readonly dueMs: number; readonly fire: () => void }>();

@@ -6,7 +6,7 @@ export interface TokenBucketLimits {
   readonly burstBytesMax: number;
 }
 
-/** A token bucket with one token for each byte: full at first, refilled over time. */
+/** A token bucket with one token per byte. It is full at first and is refilled over time. */
 export class TokenBucket {
   readonly #limits: TokenBucketLimits;
   readonly #clock: Clock;
@@ -20,7 +20,7 @@ export class TokenBucket {
     this.#refilledAtNs = clock.monotonicNs();
   }
 
-  /** Consumes `byteLength` tokens and returns true; consumes none and returns false when there are fewer. */
+  /** Consumes `byteLength` tokens and returns true. If there are fewer, consumes none and returns false. */
   tryConsume(byteLength: number): boolean {
     this.#refill();
     if (byteLength > this.#tokens) return false;
@@ -28,13 +28,13 @@ export class TokenBucket {
     return true;
   }
 
-  /** Consumes `byteLength` tokens even when there are fewer; the balance is then negative. */
+  /** Consumes `byteLength` tokens even if there are fewer. The balance is then negative. */
   consume(byteLength: number): void {
     this.#refill();
     this.#tokens -= byteLength;
   }
 
-  /** Time until the balance is no longer negative; 0 when it is not. */
+  /** Milliseconds until the balance is positive again; 0 if it already is. */
   get waitMs(): number {
     this.#refill();
     return this.#tokens > 0 ? 0 : Math.ceil((1000 * -this.#tokens) / this.#limits.bytesPerSecondMax) + 1;

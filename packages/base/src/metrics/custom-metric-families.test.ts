@@ -17,7 +17,7 @@ const gauge = { name: "level", description: "", kind: "gauge" } as const;
 const histogram = { name: "took", description: "", kind: "histogram" } as const;
 const noLabels = new Map<string, string>();
 
-/** Cells that are counted while they are taken. */
+/** Returns an allocator of cells that counts the allocated cells. */
 function memory() {
   const state = { taken: 0 };
   const take: AllocateSharedCells = (count) => {
@@ -218,7 +218,7 @@ test("numbers are printed as C's %.16g prints them", () => {
   );
 });
 
-/** A holder as `galatea_worker/metrics.py` writes its cells. */
+/** A writer that accesses its cells as `galatea_worker/metrics.py` does. */
 class Holder {
   readonly #held;
   readonly #part;
@@ -266,7 +266,7 @@ test("property: a gauge is the last set value plus later additions, for any hold
         return { cells: cells.get(byteOffset)!, byteOffset, [Symbol.dispose]() {} };
       });
       const make = () => new Holder(families, (byteOffset) => cells.get(byteOffset)!);
-      // There all the time: the series goes with its last holder.
+      // This writer exists during the whole test, because a series is removed with its last writer.
       const watching = make();
       const holders = new Map<number, Holder>();
       let expected = 0;

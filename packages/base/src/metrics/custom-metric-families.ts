@@ -10,13 +10,13 @@ import {
   type CustomMetricKind,
 } from "./series-cells.ts";
 
-/** Float64 cells in shared memory, initially zero. Disposing the lease frees them. */
+/** Float64 cells in shared memory, initially zero. Disposing the lease releases the cells. */
 export interface SharedCellsLease extends Disposable {
   readonly cells: Float64Array;
   readonly byteOffset: number;
 }
 
-/** Allocates cells in one namespace's shared memory. Throws UNAVAILABLE when there is no free memory. */
+/** Allocates cells in the shared memory of one namespace. Throws UNAVAILABLE if there is no free memory. */
 export type AllocateSharedCells = (count: number) => SharedCellsLease;
 
 export interface MetricFamilyDescription {
@@ -25,15 +25,15 @@ export interface MetricFamilyDescription {
   readonly kind: CustomMetricKind;
 }
 
-/** Limits of the families that the models of one namespace create. */
+/** Limits on the families that the models of one namespace create. */
 export interface CustomMetricLimits {
-  /** Lines of the exposition. */
+  /** Maximum number of lines in the exposition. */
   readonly linesMax: number;
-  /** Length of names, descriptions and labels. */
+  /** Maximum length of names, descriptions and labels. */
   readonly textLengthMax: number;
-  /** Number of objects in models that refer to a family or a series. */
+  /** Maximum number of objects in models that refer to a family or a series. */
   readonly writersMax: number;
-  /** Bytes of shared memory. */
+  /** Maximum number of bytes of shared memory. */
   readonly bytesMax: number;
   readonly boundsMax: number;
 }
@@ -44,11 +44,11 @@ interface SeriesWriter {
   readonly lease: SharedCellsLease;
 }
 
-/** Maximum lines printed before the event loop runs again. */
+/** Maximum number of lines that are printed in one event loop tick. */
 const chunkLinesMax = 1000;
 /** Minimum size of a block of shared memory. */
 const blockBytesMin = 256;
-/** Largest id of a writer: a gauge stores the id of its last writer (see `series-cells.ts`). */
+/** Largest id of a writer. A gauge stores the id of its last writer (`gaugeCells`). */
 const writerIdMax = 2 ** 20;
 
 class Series implements Disposable {
@@ -76,7 +76,7 @@ class Series implements Disposable {
     return linesOf(this.#kind, this.bounds);
   }
 
-  /** Bytes of the cells of one writer. */
+  /** Size of the cells of one writer, in bytes. */
   get writerBytes(): number {
     return Math.max(blockBytesMin, 8 * cellCount(this.#kind, this.bounds.length));
   }
@@ -100,7 +100,7 @@ class Series implements Disposable {
     writer.lease[Symbol.dispose]();
   }
 
-  /** Called when the last writer is gone. */
+  /** Frees the shared cells. Called when the last writer is closed. */
   [Symbol.dispose](): void {
     this.#shared?.[Symbol.dispose]();
   }
@@ -143,7 +143,7 @@ interface MetricUsage {
   readonly bytes?: number;
 }
 
-/** Usage of one namespace under its limits. */
+/** The resources that the families of one namespace use, checked against its limits. */
 class NamespaceUsage {
   readonly #limits: CustomMetricLimits;
   #lines = 0;
@@ -183,7 +183,7 @@ function full(what: string): InferenceError {
 interface NamespaceDependencies {
   readonly namespace: string;
   readonly limits: CustomMetricLimits;
-  /** Returns true if the server itself prints a metric of that name. */
+  /** Returns true if the server itself prints a metric with that name. */
   readonly isReserved: (name: string) => boolean;
   readonly allocate: AllocateSharedCells;
 }
@@ -199,7 +199,7 @@ export class NamespaceMetricFamilies {
     this.#usage = new NamespaceUsage(dependencies.limits);
   }
 
-  /** The namespace label of the rows in a scrape; "" for none. */
+  /** The namespace label of the printed rows; "" for the namespace without a name. */
   get label(): string {
     const { namespace } = this.#dependencies;
     return namespace === "" ? "" : printLabels([["namespace", namespace]]);
@@ -323,8 +323,8 @@ export class CustomMetricFamilies {
   }
 
   /**
-   * Yields the exposition in chunks of a bounded number of lines; families may come and go between two of them. A name that several
-   * namespaces share is printed once, as `untyped` when they disagree on its type.
+   * Yields the exposition in chunks of a bounded number of lines. Families may be added or removed between two chunks.
+   * A name that several namespaces share is printed once, as `untyped` if the namespaces disagree on its type.
    */
   *print(): Generator<string> {
     const names = new Set<string>();
@@ -362,13 +362,13 @@ function checkName(name: string): void {
 }
 
 function checkLabel(name: string, kind: CustomMetricKind, namespace: string): void {
-  // Triton accepts a label `le` and prints it beside each bucket's own `le`, which no client can parse.
+  // Triton accepts a label `le` and prints it in addition to each bucket's own `le`, which no client can parse.
   const isOurs = (kind === "histogram" && name === "le") || (namespace !== "" && name === "namespace");
   if (isOurs || !/^[a-zA-Z_][a-zA-Z0-9_]*$/.test(name) || name.startsWith("__"))
     throw new InferenceError("INVALID_ARG", "Invalid label name");
 }
 
-/** Returns the bounds without a final +Inf, because every histogram has that bucket anyway. */
+/** Returns the bounds without a final +Inf, because every histogram has a bucket for +Inf anyway. */
 function checkedBounds(bounds: readonly number[], boundsMax: number): readonly number[] {
   if (bounds.length > boundsMax)
     throw new InferenceError("INVALID_ARG", `${bounds.length} bucket boundaries; at most ${boundsMax} are accepted`);
@@ -377,7 +377,7 @@ function checkedBounds(bounds: readonly number[], boundsMax: number): readonly n
   return bounds.at(-1) === Infinity ? bounds.slice(0, -1) : bounds;
 }
 
-/** Returns the names of all lines that the family prints. */
+/** Returns the names that the family's lines have. */
 function namesOf({ name, kind }: MetricFamilyDescription): string[] {
   return kind === "histogram" ? [name, `${name}_count`, `${name}_sum`, `${name}_bucket`] : [name];
 }

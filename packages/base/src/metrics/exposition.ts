@@ -1,4 +1,4 @@
-/** The Prometheus text format, version 0.0.4, with numbers as Triton prints those of models. */
+/** The Prometheus text format, version 0.0.4. Numbers have the format in which Triton prints the metrics of models. */
 
 const labelEscapes: Readonly<Record<string, string>> = { "\\": "\\\\", '"': '\\"', "\n": "\\n" };
 const significantDigits = 16;
@@ -11,13 +11,16 @@ export function printLabels(labels: Iterable<readonly [string, string]>): string
     .join(",");
 }
 
-/** Prints the `# HELP` and `# TYPE` lines of a family. Escapes line breaks in the description, as the format requires; Triton does not. */
+/**
+ * Prints the `# HELP` and `# TYPE` lines of a family. Unlike Triton, escapes line breaks in the description, as the
+ * format requires.
+ */
 export function printFamilyHeader(name: string, description: string, type: string): string {
   const help = description.replaceAll(/[\\\n]/g, (character) => labelEscapes[character]!);
   return `# HELP ${name} ${help}\n# TYPE ${name} ${type}\n`;
 }
 
-/** Prints a number like C's `%.16g`, and `Nan`, `+Inf`, `-Inf`. */
+/** Prints a number like C's `%.16g`, or as `Nan`, `+Inf` or `-Inf`. */
 export function printNumber(value: number): string {
   if (Number.isNaN(value)) return "Nan";
   if (!Number.isFinite(value)) return value > 0 ? "+Inf" : "-Inf";
@@ -40,7 +43,7 @@ export function printSample(name: string, labels: string, value: number): string
   return labels === "" ? `${name} ${printNumber(value)}\n` : `${name}{${labels}} ${printNumber(value)}\n`;
 }
 
-/** Prints the lines of one histogram: `counts` are per bucket, not cumulative, with +Inf last. */
+/** Prints the lines of one histogram. `counts` has one count per bucket, not cumulative, with +Inf last. */
 export function printHistogram(
   name: string,
   labels: string,

@@ -1,6 +1,6 @@
 import type { GaugeFamily, MetricRegistry } from "./registry.ts";
 
-/** Readings of one GPU; null for each that the GPU does not report. */
+/** Readings of one GPU. A reading is null if the GPU does not report it. */
 export interface GpuReadings {
   readonly uuid: string;
   readonly utilization: number | null;
@@ -8,11 +8,11 @@ export interface GpuReadings {
   readonly memoryUsedBytes: number | null;
   readonly powerWatts: number | null;
   readonly powerLimitWatts: number | null;
-  /** Energy since the server's start. */
+  /** Energy since the server started. */
   readonly energyJoules: number | null;
 }
 
-/** Names and help texts of Triton. */
+/** Triton's names and help texts, and the reading that each gauge shows. */
 const gauges = [
   ["nv_gpu_utilization", "GPU utilization rate [0.0 - 1.0)", "utilization"],
   ["nv_gpu_memory_total_bytes", "GPU total memory, in bytes", "memoryTotalBytes"],
@@ -22,9 +22,9 @@ const gauges = [
 ] as const satisfies readonly (readonly [string, string, keyof GpuReadings])[];
 
 /**
- * Registers the nv_gpu_* gauges and nv_energy_consumption, with a row for every GPU that reports the value, and returns the function that
- * updates them. The rows of a GPU that stops reporting are removed, except for its energy: a counter that returned at 0 would look like a
- * restart.
+ * Registers the nv_gpu_* gauges and nv_energy_consumption, and returns the function that updates them. Each has a row
+ * for every GPU that reports the value. The rows of a GPU that stops reporting are removed, except for
+ * nv_energy_consumption. A counter that is removed and returns at 0 would look like a restart of the server.
  */
 export function createGpuMetrics(registry: MetricRegistry, read: () => readonly GpuReadings[]): () => void {
   const families = gauges.map(([name, help, field]) => ({

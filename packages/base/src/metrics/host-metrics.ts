@@ -7,7 +7,7 @@ export interface CpuTimes {
   readonly total: number;
 }
 
-/** Parses the first line of /proc/stat, in ticks: user nice system idle iowait irq softirq steal. */
+/** Parses the first line of /proc/stat, in clock ticks: user nice system idle iowait irq softirq steal. */
 export function parseCpuTimes(stat: string): CpuTimes {
   const ticks = stat.slice(0, stat.indexOf("\n")).trim().split(/\s+/).slice(1, 9).map(Number);
   const total = ticks.reduce((sum, value) => sum + value, 0);
@@ -27,9 +27,12 @@ export function parseMemInfo(meminfo: string): HostMemory {
 
 export interface HostMetricsOptions {
   readonly clock: Clock;
-  /** Minimum time between two readings of the CPU ticks; scrapes in between report the last utilization. */
+  /**
+   * Minimum time between two readings of the CPU ticks, in milliseconds. A scrape before that reports the previous
+   * utilization.
+   */
   readonly intervalMs: number;
-  /** Reads the text of a file; from `/proc` itself by default. */
+  /** Reads the text of a file; by default from the real `/proc`. */
   readonly read?: (path: string) => string;
 }
 

@@ -21,46 +21,55 @@ import { tierCutoffMs, defaultTiers, type SeriesTier } from "./series-tiers.ts";
 
 export interface InMemoryMetricStoreOptions {
   readonly clock: Clock;
-  /** The least recently recorded series over this number are evicted. */
+  /** Maximum number of series. Above it, the least recently recorded series are evicted. */
   readonly seriesMax: number;
-  /** Limit of the estimated memory of all points; over it the oldest hours are dropped. */
+  /** Limit on the estimated memory of all points. Above it, the oldest hours are dropped. */
   readonly bytesMax: number;
   /**
-   * Limit of the estimated memory of the names of all series; over it the least recently recorded series are evicted. Defaults to half of
-   * `bytesMax`.
+   * Limit on the estimated memory of the names of all series. Above it, the least recently recorded series are evicted.
+   * Defaults to half of `bytesMax`.
    */
   readonly namesBytesMax?: number;
-  /** Defaults to CloudWatch's. */
+  /** Defaults to CloudWatch's tiers. */
   readonly tiers?: readonly SeriesTier[];
   /**
-   * Returns true for namespaces that clients may write to. While series of such namespaces are more than half of all, or take more than
-   * half of the memory for names, only they are evicted. Without this, a client could evict the platform's own series. Default: no
-   * namespace.
+   * Returns true for a namespace that clients may write to. If the series of such namespaces are more than half of all
+   * series, or use more than half of the memory for names, only they are evicted. Without this, a client could evict
+   * the platform's own series. Default: false for every namespace.
    */
   readonly isWritableByClients?: (namespace: string) => boolean;
 }
 
-/** Minimum interval between two rounds. A round visits all series, merges or drops their old points, and enforces the limits. */
+/**
+ * Minimum interval between two aging rounds. A round visits all series, merges or drops their old points, and enforces
+ * the limits.
+ */
 const agingIntervalMs = 60_000;
-/** Number of series that a round visits with each recorded sample. */
+/** Number of series that an aging round visits with each recorded sample. */
 const agedPerSample = 64;
-/** Number of series that a round visits in one event loop tick: less than a millisecond of work. */
+/** Number of series that an aging round visits in one event loop tick, which takes less than a millisecond. */
 const agedPerTick = 1000;
-/** Number of series that are compared to find the least recently recorded, and how many of these are evicted. */
+/**
+ * Number of series that one eviction compares to find the least recently recorded ones, and number of series that it
+ * evicts.
+ */
 const comparedMax = 5000;
 const evictedMax = 50;
-/** Metrics examined for one batch of a listing: a fraction of a millisecond. */
+/** Number of metrics that one batch of a listing examines, which takes a fraction of a millisecond. */
 const listedPerBatch = 500;
-/** Points restored between two checks of the limits. */
+/** Maximum number of points that are restored between two checks of the limits. */
 const restoredMax = 100_000;
 
-/** A metric store in memory. Another module persists its changes (`takeChanges`) and loads them after a restart (`load`). */
+/**
+ * A metric store in memory. Another module persists the store's changes (`takeChanges`) and loads them after a restart
+ * (`load`).
+ */
 export class InMemoryMetricStore implements MetricStore {
   readonly #options: InMemoryMetricStoreOptions;
   readonly #tiers: readonly SeriesTier[];
-  /** Series of one metric and dimension set: one for each unit. */
+  /** The series of each metric and exact set of dimensions, one for each unit. */
   readonly #metrics = new Map<string, MetricSeries[]>();
-  /** All series in `#metrics`, by their numbers. */
+  /** All series in `#metrics`, by their number. */
   readonly #byNumber = new Map<number, MetricSeries>();
   /** Series with points that are not persisted yet. */
   readonly #changed = new Set<MetricSeries>();
@@ -71,11 +80,11 @@ export class InMemoryMetricStore implements MetricStore {
   #clientSeriesCount = 0;
   #identityBytes = 0;
   #clientIdentityBytes = 0;
-  /** Iterator that the next search for series to evict continues with. */
+  /** Iterator with which the next search for series to evict continues. */
   #candidates: Iterator<MetricSeries> | null = null;
-  /** State of the current round: the series that it has not visited, and the bytes of those that it has. */
+  /** State of the current aging round: the series that it has not yet visited, and the bytes of the visited ones. */
   #round: { readonly left: Iterator<MetricSeries>; byteLength: number } | null = null;
-  /** Time before which points were dropped because of the memory limit; logged once. */
+  /** Time before which points were dropped because of the memory limit since the last `takeExpired`. */
   #droppedBeforeMs = 0;
   /** Number of points that a limit has dropped before they were persisted. */
   #droppedCount = 0;
@@ -86,8 +95,8 @@ export class InMemoryMetricStore implements MetricStore {
   }
 
   /**
-   * Returns a recorder that keeps the series and its current point. The series is created with the first sample: many metrics never have
-   * one.
+   * Returns a recorder that refers to the series and to its current point. The series is created with the first sample,
+   * because many metrics never receive one.
    */
   recorder(key: SeriesKey, resolutionMs: ResolutionMs = 60_000): SeriesRecorder {
     const clock = this.#options.clock;
@@ -143,8 +152,9 @@ export class InMemoryMetricStore implements MetricStore {
   }
 
   /**
-   * Yields the changes since the last call, in batches of about `countMax` points, and forgets them. Omits the points that cover
-   * `openAtMs`; null omits none. The caller returns a batch that it cannot write with `putBack`.
+   * Yields the changes since the last call, in batches of about `countMax` points, and marks them as unchanged. Omits
+   * the points that cover `openAtMs`; null omits none. If the caller cannot write a batch, it must pass the batch to
+   * `putBack`.
    */
   *takeChanges(openAtMs: number | null, countMax: number): Generator<SeriesChanges> {
     let [opened, points, evicted]: [StoredSeries[], StoredPoint[], number[]] = [[], [], this.#evicted];
@@ -165,7 +175,7 @@ export class InMemoryMetricStore implements MetricStore {
     if (points.length > 0 || evicted.length > 0) yield { opened, points, evicted };
   }
 
-  /** Returns changes that could not be written to the next `takeChanges`. */
+  /** Adds changes that could not be written to the output of the next `takeChanges`. */
   putBack({ opened, points, evicted }: SeriesChanges): void {
     this.#evicted.push(...evicted);
     for (const { number } of opened) {
@@ -178,8 +188,8 @@ export class InMemoryMetricStore implements MetricStore {
   }
 
   /**
-   * Merges and drops the old points of all series. Returns, for each point width, the time before which the persisted points may be deleted
-   * when all changes have been written.
+   * Merges and drops the old points of all series. Returns a time for each point width. Once all changes are written,
+   * the persisted points before that time may be deleted.
    */
   async takeExpired(
     turn: () => Promise<void>,
@@ -204,18 +214,23 @@ export class InMemoryMetricStore implements MetricStore {
     return count;
   }
 
-  /** Returns the width of the points into which points of `periodMs` are merged, or of the periods in which they expire. */
+  /**
+   * Returns the width of the points into which points of `periodMs` are merged. For the last tier, returns `periodMs`.
+   */
   blockMs(periodMs: number): number {
     const next = this.#tiers.findIndex((tier) => tier.periodMs === periodMs) + 1;
     return this.#tiers[next]?.periodMs ?? periodMs;
   }
 
-  /** Loads the persisted contents. Called before anything is recorded. A later state of a point replaces an earlier one. */
+  /**
+   * Loads the persisted contents. Must be called before anything is recorded. A later state of a point replaces an
+   * earlier one.
+   */
   async load({ series, points, nextNumber }: StoredContents): Promise<void> {
     this.#nextNumber = nextNumber;
     for (const identity of series) {
       const former = this.#find(identity.key);
-      // The process evicted this series and ended before the eviction was written.
+      // A process evicted the earlier series and ended before it wrote the eviction.
       if (former !== undefined) this.#evict(former);
       this.#open(identity).isStored = true;
       this.#reserveNumber(identity.number);
@@ -233,8 +248,8 @@ export class InMemoryMetricStore implements MetricStore {
   }
 
   /**
-   * Excludes a number from later assignment. A damaged database may have points of a series that it does not have: their number must not
-   * get a new series.
+   * Excludes a number from later assignment. A damaged database may contain points of a series that it does not list. A
+   * new series with that series' number would get these points.
    */
   #reserveNumber(number: number): void {
     this.#nextNumber = Math.max(this.#nextNumber, number + 1);
@@ -281,7 +296,7 @@ export class InMemoryMetricStore implements MetricStore {
     return this.#options.namesBytesMax ?? this.#options.bytesMax / 2;
   }
 
-  /** Adds a series to the totals (`by` 1) or subtracts it (-1). */
+  /** Adds a series to the totals (`by` = 1) or subtracts it (`by` = -1). */
   #count(series: MetricSeries, by: 1 | -1): void {
     const bytes = by * series.identityBytes;
     this.#identityBytes += bytes;
@@ -330,8 +345,8 @@ export class InMemoryMetricStore implements MetricStore {
   }
 
   /**
-   * Evicts several of the least recently recorded series at once, so that not every new series starts a search. Compares at most
-   * `comparedMax` series, so that no search takes long; the next search continues with others.
+   * Evicts several of the least recently recorded series at once, so that not every new series starts a search.
+   * Compares at most `comparedMax` series, which bounds the time. The next search continues with other series.
    */
   #evictIdle(): void {
     const onlyAnybodys =

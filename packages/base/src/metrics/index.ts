@@ -1,5 +1,5 @@
 /**
- * Metrics that Prometheus scrapes, and a store of one-minute statistics that CloudWatch's API, autoscaling and the console read. Only
+ * Metrics for Prometheus, and a store of one-minute statistics for CloudWatch's API, autoscaling and the console. Only
  * `createHostMetrics` does I/O: it reads /proc.
  */
 export type {

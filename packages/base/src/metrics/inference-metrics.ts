@@ -14,9 +14,9 @@ export interface RequestTimes {
 export interface ModelLabels {
   readonly model: string;
   readonly version: string;
-  /** An empty string omits the label. */
+  /** The model's namespace; an empty string omits the label. */
   readonly namespace: string;
-  /** `metric_tags` of the configuration: printed as `_<key>`. */
+  /** `metric_tags` of the model configuration. Each label is printed with the name `_<key>`. */
   readonly tags: ReadonlyMap<string, string>;
 }
 
@@ -32,7 +32,7 @@ const failureReasons = ["REJECTED", "CANCELED", "BACKEND", "OTHER"] as const;
 export interface ModelMetrics {
   succeeded(times: RequestTimes, durationNs: number): void;
   failed(reason: (typeof failureReasons)[number], times: Pick<RequestTimes, "countsExecution">): void;
-  /** Removes the rows from the exposition. */
+  /** Removes the model's rows from the exposition. */
   close(): void;
 }
 
@@ -81,7 +81,7 @@ export interface InferenceMetricsOptions {
   readonly histogramLatencies: boolean;
 }
 
-/** Registers the inference families with Triton's names, types and help texts, in Triton's order. */
+/** Registers the inference metrics with Triton's names, types and help texts, in Triton's order. */
 export function createInferenceMetrics(registry: MetricRegistry, options: InferenceMetricsOptions): InferenceMetrics {
   const families = Object.fromEntries(
     counters.map(([key, name, help]) => [key, registry.counter(name, help)]),
@@ -137,7 +137,8 @@ export function createInferenceMetrics(registry: MetricRegistry, options: Infere
 }
 
 /**
- * Registers Triton's gauges of pinned memory, always 0, because perf_analyzer and dashboards expect them. This server has no pinned memory.
+ * Registers Triton's gauges of pinned memory, because perf_analyzer and dashboards expect them. They are always 0,
+ * because this server has no pinned memory pool.
  */
 export function createPinnedMemoryMetrics(registry: MetricRegistry): void {
   registry.gauge("nv_pinned_memory_pool_total_bytes", "Pinned memory pool total memory size, in bytes").row({});

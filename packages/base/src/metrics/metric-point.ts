@@ -1,7 +1,10 @@
 import type { StatisticSet, StoredPoint } from "./series.ts";
 import { ValueHistogram } from "./value-histogram.ts";
 
-/** Statistics of one period of a series. Equal values need no histogram: minimum and maximum describe them. */
+/**
+ * Statistics of one period of a series. If all values are equal, there is no histogram, because minimum and maximum
+ * describe the values.
+ */
 export class MetricPoint implements StatisticSet {
   readonly startMs: number;
   readonly periodMs: number;
@@ -10,7 +13,7 @@ export class MetricPoint implements StatisticSet {
   minimum = 0;
   maximum = 0;
   #histogram: ValueHistogram | null = null;
-  /** False after a statistic set was added, whose individual values are unknown; percentiles are then null. */
+  /** False after a statistic set was added. Its individual values are unknown, so percentiles are null from then on. */
   #hasDistribution = true;
 
   constructor(startMs: number, periodMs: number) {
@@ -47,7 +50,10 @@ export class MetricPoint implements StatisticSet {
     this.#addSums(other);
   }
 
-  /** Returns a value within 1.5 % of the one that `fraction` of the samples do not exceed; null when only sums are known. */
+  /**
+   * Returns a percentile with an error of at most 1.5 %: a value that `fraction` of the samples do not exceed. Null if
+   * only sums are known.
+   */
   percentile(fraction: number): number | null {
     if (this.sampleCount === 0 || !this.#hasDistribution) return null;
     if (this.#histogram === null) return this.minimum;

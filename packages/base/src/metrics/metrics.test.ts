@@ -193,7 +193,7 @@ test("a histogram stays bounded and keeps its high percentiles", () => {
   assert.ok(histogram.valueAt(2000) > 4e8);
 });
 
-/** Everything that is to be written, in one part. */
+/** Returns all changes to write, as one batch. */
 function taken(series: InMemoryMetricStore, openAtMs: number | null = null): SeriesChanges {
   const parts = [...series.takeChanges(openAtMs, 1e9)];
   assert.ok(parts.length <= 1);
@@ -264,7 +264,7 @@ test("the eviction of a stored series is reported, and its number is not reused"
     changes.opened.map(({ number }) => number),
     [3],
   );
-  // The process ended before the eviction was written: the later of two series of one name is the one.
+  // The process ended before it wrote the eviction. Of two series with the same name, the later one counts.
   const restored = new InMemoryMetricStore({ clock, seriesMax: 5, bytesMax: 1e6 });
   const opened = [{ ...changes.opened[0], number: 1 } as StoredSeries, ...changes.opened];
   const points = changes.points.flatMap((point) => [{ ...point, seriesNumber: 1, sum: 9 }, point]);
@@ -295,7 +295,7 @@ test("a merged point is stored once, when complete, and replaces the points that
     merged.points.map(({ periodMs, startMs, sum }) => [periodMs, startMs, sum]),
     [[5 * minute, start, 10]],
   );
-  // The process ended before the minutes were deleted.
+  // The process ended before it deleted the merged minutes.
   const restored = new InMemoryMetricStore({ clock, seriesMax: 10, bytesMax: 1e6, tiers });
   await restored.load({ series: minutes.opened, points: [minutes.points, merged.points], nextNumber: 2 });
   const [point] = await restored.query(latency, { ...everything, startMs: start, periodMs: 5 * minute });

@@ -3,7 +3,9 @@ import { printFamilyHeader, printHistogram, printLabels, printSample } from "./e
 
 export type MetricLabels = Readonly<Record<string, string>>;
 
-/** One time series of a counter family. Callers keep the row: `add` is then as cheap as an addition to a field. */
+/**
+ * One time series of a counter family. Callers should keep the row, because `add` is then only an addition to a field.
+ */
 export interface CounterRow {
   /** Never negative. */
   add(amount: number): void;
@@ -19,14 +21,14 @@ export interface HistogramRow {
   observe(value: number): void;
 }
 
-/** A metric family. `row` returns the time series with these labels, and creates it with value 0 at first use. */
+/** A metric family. `row` returns the time series with these labels; the first call creates it with value 0. */
 export interface MetricFamily<Row> {
   row(labels: MetricLabels): Row;
-  /** Does nothing when there is no such row. */
+  /** Removes a row. Does nothing if there is no row with these labels. */
   remove(labels: MetricLabels): void;
 }
 
-/** A gauge family whose rows may also be read by a callback at each scrape. */
+/** A gauge family. A callback may supply the value of a row at each scrape. */
 export interface GaugeFamily extends MetricFamily<GaugeRow> {
   readFrom(labels: MetricLabels, read: () => number): void;
 }
@@ -126,7 +128,7 @@ class RowFamily<Made extends Row> implements AnyFamily {
     this.#rows.delete(printLabels(Object.entries(labels)));
   }
 
-  /** A family without rows is not printed, as in Triton. */
+  /** Prints the family. As in Triton, a family without rows prints nothing. */
   print(): string {
     if (this.#rows.size === 0) return "";
     let text = this.#head;
@@ -142,12 +144,12 @@ class RowFamily<Made extends Row> implements AnyFamily {
   }
 }
 
-/** The metric families of one exposition, printed in order of registration. */
+/** The metric families of one exposition, which are printed in order of registration. */
 export class MetricRegistry {
   readonly #families = new Map<string, AnyFamily>();
   readonly #rowsMax: number;
 
-  /** `rowsMax`: maximum rows of one family; one more throws RangeError. */
+  /** `rowsMax` is the maximum number of rows of one family. Adding another row throws RangeError. */
   constructor(options: { readonly rowsMax: number }) {
     this.#rowsMax = options.rowsMax;
   }
@@ -160,12 +162,12 @@ export class MetricRegistry {
     return this.#add(new RowFamily({ name, help, type: "gauge" }, this.#rowsMax, () => new Gauge()));
   }
 
-  /** `bounds` ascend and omit +Inf. */
+  /** Adds a histogram. `bounds` must ascend and omit +Inf. */
   histogram(name: string, help: string, bounds: readonly number[]): MetricFamily<HistogramRow> {
     return this.#add(new RowFamily({ name, help, type: "histogram" }, this.#rowsMax, () => new Histogram(bounds)));
   }
 
-  /** Returns whether the exposition has, or may later have, a line of that name. */
+  /** Returns whether the exposition has, or may later have, a line with that name. */
   has(name: string): boolean {
     if (this.#families.has(name)) return true;
     const [, stem = ""] = /^(.*)_(?:count|sum|bucket)$/.exec(name) ?? [];

@@ -1,38 +1,39 @@
 /**
- * The kind of a metric that models create. Several processes write one series: each writer has its own cells in shared memory, so that no
- * lock is needed and no count is lost. A gauge has one more cell, which all writers share.
+ * The kind of a metric that models create. Several processes may write one series. Each writer has its own cells in
+ * shared memory, so that no lock is needed and no count is lost. A gauge has one more cell, which all its writers
+ * share.
  */
 export type CustomMetricKind = "counter" | "gauge" | "histogram";
 
-/** The cells of one writer. `id` is unique among all writers of the series, past ones included. */
+/** The cells of one writer. `id` is unique among all current and former writers of the series. */
 export interface WriterCells {
   readonly id: number;
   readonly cells: Float64Array;
 }
 
-/** Totals of the writers that are gone, so that their counts remain in the series. */
+/** Totals of the closed writers, so that their counts remain in the series. */
 export interface ClosedWriterTotals {
-  /** Counter: the sum. Histogram: same layout as its cells. */
+  /** Counter: the sum. Histogram: the same layout as a writer's cells. */
   readonly sums: Float64Array;
-  /** Gauge: the setting that the next two fields belong to. */
+  /** Gauge: the id of the setting to which `value` and `increments` belong. */
   setting: number;
-  /** Gauge: the value of that setting, if its writer is gone. */
+  /** Gauge: the value that this setting assigned, if its writer is closed. */
   value: number;
   increments: number;
 }
 
 /**
- * Returns the number of cells of one writer. Counter: its count. Histogram: the sum, and a count per bucket, +Inf last. Gauge: see
- * `gaugeCells`.
+ * Returns the number of cells of one writer. A counter has one cell. A histogram has the sum and a count per bucket,
+ * with +Inf last. `gaugeCells` lists the cells of a gauge.
  */
 export function cellCount(kind: CustomMetricKind, boundCount: number): number {
   return { counter: 1, gauge: 3, histogram: boundCount + 2 }[kind];
 }
 
 /**
- * Offsets of a writer's cells of a gauge: the value that the writer set last, the sum of its increments since a setting, and the id of that
- * setting. The shared cell has the id of the current setting: the writer's id times 2^32 plus a number that the writer chooses; 0 if the
- * gauge was never set.
+ * Offsets of a writer's cells of a gauge: the value that the writer set last, the sum of its increments since a
+ * setting, and the id of that setting. The shared cell contains the id of the current setting, or 0 if the gauge was
+ * never set. The id of a setting is the writer's id times 2^32, plus a number that the writer chooses.
  */
 export const gaugeCells = { value: 0, increments: 1, setting: 2 } as const;
 const settingsPerWriter = 2 ** 32;
@@ -48,7 +49,7 @@ export function sumCells(totals: ClosedWriterTotals, writers: Iterable<WriterCel
   return sums;
 }
 
-/** Returns the value that was set last by any writer, plus the increments of all writers since. */
+/** Returns the value that any writer has set last, plus the increments of all writers since then. */
 export function gaugeValue(shared: Float64Array, totals: ClosedWriterTotals, writers: Iterable<WriterCells>): number {
   const setting = shared[0]!;
   const setter = Math.floor(setting / settingsPerWriter);
@@ -60,7 +61,7 @@ export function gaugeValue(shared: Float64Array, totals: ClosedWriterTotals, wri
   return value;
 }
 
-/** Adds the counts of a writer that closes to the totals. */
+/** Adds the counts of a closing writer to the totals. */
 export function addToClosedTotals(
   kind: CustomMetricKind,
   shared: Float64Array,

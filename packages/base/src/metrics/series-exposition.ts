@@ -3,7 +3,7 @@ import type { MetricStore } from "./metric-store.ts";
 import type { Datapoint, MetricName } from "./series.ts";
 
 export interface SeriesExpositionOptions {
-  /** Maximum number of series printed; the platform's own come first. */
+  /** Maximum number of printed series. The platform's own series are printed first. */
   readonly seriesMax: number;
   readonly nowMs: number;
   /** Yields to the event loop. */
@@ -15,13 +15,16 @@ const namespacesFirst = ["AWS/", "/aws/", "Galatea/"];
 
 interface PrintedFamily {
   readonly description: string;
-  /** Points by their printed labels. When two metrics have the same printed name and labels, the first one is printed. */
+  /**
+   * Points by their printed labels. If two metrics have the same printed name and labels, only the first one is
+   * printed.
+   */
   readonly points: Map<string, PrintedPoint>;
 }
 
 interface PrintedPoint {
   readonly point: Datapoint;
-  /** Name of the inference component that the series belongs to; null for none. */
+  /** Name of the inference component that the series belongs to; null if it belongs to none. */
   readonly component: string | null;
   /** True if the component's name is the series' only dimension. */
   readonly isComponentAlone: boolean;
@@ -35,11 +38,14 @@ const statistics: readonly (readonly [string, string, (point: Datapoint) => numb
 ];
 
 /**
- * Prints CloudWatch's series as Prometheus text, each as gauges of the last whole minute: `AWS/SageMaker` ModelLatency becomes
- * `aws_sagemaker_model_latency_sum` and so on, and dimensions become labels (`endpoint_name`). Series without a sample in that minute are
- * omitted. Like CloudWatch, the platform records a sample in several series with different sets of dimensions. Only one of these series is
- * printed, so that `sum()` counts each sample once: for a variant, the one without EndpointConfigName; for a component, the one with its
- * endpoint. Samples of a container are in a separate family (`aws_sagemaker_container_invocations_sum`).
+ * Prints CloudWatch's series as Prometheus text, as gauges of the last complete minute. For example, ModelLatency of
+ * `AWS/SageMaker` becomes `aws_sagemaker_model_latency_sum` and similar gauges, and dimensions become labels
+ * (`endpoint_name`). Series without a sample in that minute are omitted.
+ *
+ * Like CloudWatch, the platform records a sample in several series with different sets of dimensions. Only one of these
+ * series is printed, so that `sum()` counts each sample once. For a variant, this is the series without
+ * EndpointConfigName; for a component, the series with its endpoint. Samples of a container are in a separate family
+ * (`aws_sagemaker_container_invocations_sum`).
  */
 export async function printSeries(
   metrics: MetricStore,
@@ -99,13 +105,13 @@ interface PrintedSeries {
   readonly point: Datapoint;
 }
 
-/** Adds a point to the families; returns false when another metric has the same name and labels. */
+/** Adds a point to the families. Returns false if another metric has the same name and labels. */
 function addSeries(families: Map<string, PrintedFamily>, { key, isOwn, point }: PrintedSeries): boolean {
   const { namespace, metricName, dimensions } = key;
   const containerPrefix =
     isOwn && dimensionOf(key, "ContainerName") !== null && !metricName.startsWith("Container") ? "Container " : "";
   const printed = snakeCase(`${namespace} ${containerPrefix}${metricName}`);
-  // Metrics that clients record must not have names of the platform's own families.
+  // Prevents a metric of a client from having the name of one of the platform's own families.
   const name = !isOwn && printed.startsWith("galatea_") ? `x_${printed}` : printed;
   const family = families.get(name) ?? {
     description: `${namespace} ${metricName}${containerPrefix === "" ? "" : " of containers"}, ${point.unit}`,
@@ -124,7 +130,10 @@ function addSeries(families: Map<string, PrintedFamily>, { key, isOwn, point }: 
   return true;
 }
 
-/** Converts a name to Prometheus' letters: `EndpointName` to `endpoint_name`, `/aws/sagemaker/Endpoints` to `aws_sagemaker_endpoints`. */
+/**
+ * Converts a name to snake case, as Prometheus requires: `EndpointName` to `endpoint_name`, `/aws/sagemaker/Endpoints`
+ * to `aws_sagemaker_endpoints`.
+ */
 function snakeCase(text: string): string {
   const spaced = text
     .replaceAll("SageMaker", "Sagemaker")

@@ -10,20 +10,26 @@ const dimensionBytes = 100;
 /** Estimated memory of a point without its histogram. */
 export const pointBytes = 160;
 
-/** The points of one series, by tier and ascending in time. The series is in `queue` while some of its points are not persisted. */
+/**
+ * The points of one series, by tier, in ascending order of time. The series is in `queue` while some of its points are
+ * not persisted.
+ */
 export class MetricSeries {
   readonly identity: StoredSeries;
-  /** True after the store evicted it: a recorder that refers to it must look it up again. */
+  /** True after the store has evicted the series. A recorder that refers to the series must then look it up again. */
   isEvicted = false;
-  /** True if its identity was persisted. */
+  /** True if the series' identity is persisted. */
   isStored = false;
   lastRecordedMs = 0;
-  /** Estimated memory; a point's histogram counts once a later point exists. */
+  /** Estimated memory of the points. A point's histogram is counted once a later point exists. */
   byteLength = 0;
   readonly #tiers: readonly SeriesTier[];
   readonly #points: MetricPoint[][];
   readonly #firstTier: number;
-  /** Start of the interval in which the finest points are recorded (`refine`), a multiple of the period of the series' own tier. */
+  /**
+   * Start of the interval in which the finest points are recorded (`refine`). It is a multiple of the period of the
+   * series' own tier.
+   */
   #fineFromMs = 0;
   #fineUntilMs = 0;
   readonly #changed = new Set<MetricPoint>();
@@ -40,7 +46,7 @@ export class MetricSeries {
     );
   }
 
-  /** Estimated memory of the series' names, for as long as the series exists. */
+  /** Estimated memory of the series' names, which are stored as long as the series exists. */
   get identityBytes(): number {
     const { namespace, metricName, dimensions } = this.key;
     const textChars = dimensions.reduce(
@@ -65,8 +71,8 @@ export class MetricSeries {
   }
 
   /**
-   * Keeps points of the finest tier from the next whole period until at least `untilMs`. Both ends are whole periods, so that no point
-   * covers only some of its finer points.
+   * Stores points of the finest tier from the next whole period until at least `untilMs`. Both ends are rounded to
+   * whole periods, so that a merged point is always complete.
    */
   refine(nowMs: number, untilMs: number): void {
     const { periodMs } = this.#tiers[this.#firstTier] as SeriesTier;
@@ -75,7 +81,10 @@ export class MetricSeries {
     this.#fineUntilMs = Math.max(this.#fineUntilMs, wholePeriod(untilMs));
   }
 
-  /** Returns the point of the finest tier that still has this time, to record a sample; null when no tier has. */
+  /**
+   * Returns the point in which to record a sample, in the finest tier whose retention includes this time. Null if no
+   * tier's does.
+   */
   pointAt(timestampMs: number, nowMs: number): MetricPoint | null {
     const isFine = timestampMs >= this.#fineFromMs && timestampMs < this.#fineUntilMs;
     for (let index = isFine ? 0 : this.#firstTier; index < this.#tiers.length; index++) {
@@ -94,7 +103,7 @@ export class MetricSeries {
     this.#changed.add(point);
   }
 
-  /** Marks the point with this width and start as changed, if it still exists. */
+  /** Marks the point with this width and start as changed, if the point still exists. */
   markChangedAt(periodMs: number, startMs: number): void {
     const points = this.#points[this.#tiers.findIndex((tier) => tier.periodMs === periodMs)] ?? [];
     const point = points[indexAt(points, startMs)];
@@ -104,7 +113,7 @@ export class MetricSeries {
   restore(point: MetricPoint): void {
     const index = this.#tiers.findIndex((tier) => tier.periodMs === point.periodMs);
     if (index < 0) return;
-    // When this point was persisted, the finer points that it covers had already been merged into it.
+    // When this point was persisted, the finer points of its period had already been merged into it.
     for (let finer = 0; finer < index; finer++) this.#remove(finer, point.startMs, point.startMs + point.periodMs);
     const points = this.#points[index] as MetricPoint[];
     const at = indexAt(points, point.startMs);
@@ -128,7 +137,7 @@ export class MetricSeries {
     }
   }
 
-  /** Returns the changed points and marks them as unchanged. Leaves out the point that covers `openAtMs`. */
+  /** Returns the changed points and marks them as unchanged. Omits the point that covers `openAtMs`. */
   takeChanged(openAtMs: number | null): readonly MetricPoint[] {
     const taken: MetricPoint[] = [];
     for (const point of this.#changed) {
@@ -140,7 +149,7 @@ export class MetricSeries {
     return taken;
   }
 
-  /** Merges points that a tier no longer keeps into the next tier; drops the old points of the last tier. */
+  /** Merges the points that exceed a tier's retention into the next tier. Drops such points of the last tier. */
   age(nowMs: number): void {
     for (let index = 0; index < this.#tiers.length; index++) {
       const oldest = (this.#points[index] as MetricPoint[])[0];
@@ -156,14 +165,14 @@ export class MetricSeries {
     }
   }
 
-  /** Drops points of all tiers. Returns how many of them were not persisted. */
+  /** Drops the points before a time in all tiers. Returns the number of dropped points that were not persisted. */
   dropBefore(timestampMs: number): number {
     const before = this.changedCount;
     for (let index = 0; index < this.#tiers.length; index++) this.#remove(index, 0, timestampMs);
     return before - this.changedCount;
   }
 
-  /** Adds this series' bytes to the hours that they belong to. */
+  /** Adds the size of each point to the hour that contains the point. */
   addBytesByHour(hours: Map<number, number>): void {
     for (const points of this.#points) {
       for (const point of points) {

@@ -7,7 +7,9 @@ export interface SeriesTier {
 const hourMs = 3_600_000;
 const dayMs = 24 * hourMs;
 
-/** CloudWatch's retention: 10 s points for 3 hours, minutes for 15 days, 5 minutes for 63 days, hours for 455 days. */
+/**
+ * CloudWatch's retention: 3 hours for points of 10 s, 15 days for minutes, 63 days for 5 minutes, 455 days for hours.
+ */
 export const defaultTiers: readonly SeriesTier[] = [
   { periodMs: 10_000, retentionMs: 3 * hourMs },
   { periodMs: 60_000, retentionMs: 15 * dayMs },
@@ -16,8 +18,8 @@ export const defaultTiers: readonly SeriesTier[] = [
 ];
 
 /**
- * Returns the time before which points of a tier are merged into the next tier, or dropped. The time is a multiple of the next tier's
- * period, so that a merged point is complete.
+ * Returns the time before which points of a tier are merged into the next tier, or dropped. The time is a multiple of
+ * the next tier's period, so that every merged point is complete.
  */
 export function tierCutoffMs(tiers: readonly SeriesTier[], index: number, nowMs: number): number {
   const beforeMs = nowMs - (tiers[index] as SeriesTier).retentionMs;

@@ -1,10 +1,10 @@
-/** A metric dimension. A series is identified by its exact set of dimensions, in any order. */
+/** A metric dimension. The exact set of dimensions identifies a series; their order does not matter. */
 export interface Dimension {
   readonly name: string;
   readonly value: string;
 }
 
-/** Identity of a series apart from its unit. */
+/** Identity of a series without its unit. */
 export interface MetricName {
   readonly namespace: string;
   readonly metricName: string;
@@ -16,7 +16,7 @@ export interface SeriesKey extends MetricName {
   readonly unit: string;
 }
 
-/** Width of a series' finest points: one minute, or ten seconds where autoscaling needs them. */
+/** Width of a series' finest points in milliseconds: one minute, or ten seconds if autoscaling needs them. */
 export type ResolutionMs = 10_000 | 60_000;
 
 export interface StatisticSet {
@@ -31,39 +31,41 @@ export interface Datapoint extends StatisticSet {
   /** Start of the period. */
   readonly startMs: number;
   readonly unit: string;
-  /** Returns the value below which `fraction` (0..1) of the samples lie, within 1.5 %; null when only sums are known. */
+  /**
+   * Returns the value that `fraction` (0 to 1) of the samples do not exceed, within 1.5 %; null if only sums are known.
+   */
   percentile(fraction: number): number | null;
 }
 
 export interface PointsQuery {
   readonly startMs: number;
-  /** Exclusive end. */
+  /** Exclusive. */
   readonly endMs: number;
-  /** Length of a period; the first one begins at `startMs`. */
+  /** Length of a period in milliseconds. The first period begins at `startMs`. */
   readonly periodMs: number;
-  /** Null selects every unit; datapoints of different units are never added up. */
+  /** Null selects all units. Datapoints with different units are never combined. */
   readonly unit: string | null;
 }
 
 export interface SeriesFilter {
-  /** Null matches all. */
+  /** Null matches every namespace. */
   readonly namespace: string | null;
   readonly metricName: string | null;
   /** Dimensions that the series must have; a null value matches any value. */
   readonly dimensions: readonly { readonly name: string; readonly value: string | null }[];
-  /** Only series with a sample since then. */
+  /** Selects only series with a sample since this time; null: all series. */
   readonly recordedSinceMs: number | null;
 }
 
-/** The time of a sample, and the resolution of the series if this sample is its first. */
+/** The time of a sample. `resolutionMs` applies to the series if the sample is its first one. */
 export interface SampleOptions {
   readonly timestampMs: number;
   readonly resolutionMs: ResolutionMs;
 }
 
-/** Records samples of one series on hot paths, without a look-up or an allocation per sample. */
+/** Records frequent samples of one series, without a lookup or an allocation for each sample. */
 export interface SeriesRecorder {
-  /** Records one sample at the current time. NaN and infinities are a bug of the caller. */
+  /** Records one sample at the current time. The value must be finite. */
   record(value: number): void;
 }
 
@@ -74,13 +76,15 @@ export interface StoredSeries {
   readonly resolutionMs: ResolutionMs;
 }
 
-/** A persisted point: the newest state of a period replaces the one written before. */
+/** A persisted point. The newest state of a period replaces the state that was written before. */
 export interface StoredPoint extends StatisticSet {
   readonly seriesNumber: number;
-  /** Width of this point: the series' resolution, or that of the tier it was merged into. */
+  /** Width of this point: the series' resolution, or the period of the tier into which the point was merged. */
   readonly periodMs: number;
   readonly startMs: number;
-  /** Encoded distribution of the values; empty when min and max describe them, null when only sums are known. */
+  /**
+   * Encoded distribution of the values. Empty if minimum and maximum describe the values; null if only sums are known.
+   */
   readonly histogram: Uint8Array | null;
 }
 
@@ -89,14 +93,14 @@ export interface SeriesChanges {
   /** Series whose first points are among these changes. */
   readonly opened: readonly StoredSeries[];
   readonly points: readonly StoredPoint[];
-  /** Numbers of evicted series; their stored points are to be ignored. */
+  /** Numbers of evicted series. Their stored points must be ignored. */
   readonly evicted: readonly number[];
 }
 
-/** The persisted contents; points in the order in which they were written, one batch at a time. */
+/** The persisted contents. The points are in the order in which they were written, one batch at a time. */
 export interface StoredContents {
   readonly series: Iterable<StoredSeries>;
   readonly points: Iterable<Iterable<StoredPoint>> | AsyncIterable<Iterable<StoredPoint>>;
-  /** Greater than every number ever assigned. */
+  /** Greater than every number that was ever assigned. */
   readonly nextNumber: number;
 }

@@ -1,18 +1,23 @@
-/** Ratio of two neighbouring bucket bounds: a value that is read is within 1.5 % of the recorded one. */
+/** Ratio of two neighbouring bucket bounds. A value that is read differs from the recorded value by at most 1.5 %. */
 const growth = 1.03;
 const logGrowth = Math.log(growth);
-/** The bucket of zero and of negative values, below all others. */
+/** Number of the bucket for zero and negative values, below all other buckets. */
 const zeroBucket = -32_768;
-/** Maximum number of buckets. When there are more, the lowest two are merged, so that high percentiles stay within 1.5 %. */
+/**
+ * Maximum number of buckets. Above it, the two lowest buckets are merged, so that high percentiles stay within 1.5 %.
+ */
 const bucketsMax = 160;
 const entryBytes = 10;
 
-/** A bounded distribution of values: logarithmic buckets, only the non-empty ones, in ascending order. */
+/**
+ * A bounded distribution of values. It has logarithmic buckets in ascending order, and stores only those that are not
+ * empty.
+ */
 export class ValueHistogram {
   #buckets: number[] = [];
   #counts: number[] = [];
 
-  /** Estimated memory. */
+  /** Estimated memory in bytes. */
   get byteLength(): number {
     return this.#buckets.length * 16;
   }
@@ -25,7 +30,7 @@ export class ValueHistogram {
     for (const [index, bucket] of other.#buckets.entries()) this.#addBucket(bucket, other.#counts[index] as number);
   }
 
-  /** Returns a value that `rank` of the samples (1-based) do not exceed. */
+  /** Returns a value that the first `rank` samples (1-based, in ascending order) do not exceed. */
   valueAt(rank: number): number {
     let seen = 0;
     for (const [index, bucket] of this.#buckets.entries()) {

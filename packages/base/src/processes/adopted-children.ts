@@ -5,20 +5,27 @@ import { becomeSubreaper, findEndedChild, isChild, reapChild } from "../system/i
 import { parseWaitStatus, type ProcessEnd } from "./process-end.ts";
 import { childrenOf, readProcessFile } from "./process-files.ts";
 
-// Adopted children are descendants whose parent has ended, so that the kernel made this process their parent; Node did not spawn them. The
-// module has state because a process has one table of children and one SIGCHLD.
+// Adopted children are descendants whose parent has ended, so that the kernel made this process their parent. Node did
+// not spawn them. This module has global state because a process has only one table of children and one SIGCHLD
+// handler.
 
 /** Children that Node spawned and reaps itself. */
 const nodeChildren = new Set<ChildProcess>();
 const watched = new Map<number, (end: ProcessEnd) => void>();
 let isAdopting = false;
 const familyMark = 1e12;
-/** Worker family of a process that changed its family mark: a process can lower the inherited limit, but not raise or remove it. */
+/**
+ * The worker family of a process that changed its inherited family mark. A process can lower this limit, but cannot
+ * raise or remove it.
+ */
 export const unknownFamily = 0;
 
-/** An adopted child that `watchAdoptedChild` was not called for. */
+/** An adopted child for which `watchAdoptedChild` was not called. */
 export interface OrphanedProcess {
-  /** Number of the family of processes that one Python worker started (`parseFamilyMark`); null for a process that no worker started. */
+  /**
+   * Number of the worker family, which contains the descendants of one Python worker (`parseFamilyMark`). Null for a
+   * process that no worker started.
+   */
   readonly workerFamily: number | null;
   readonly user: number;
 }
@@ -33,7 +40,10 @@ subscribe("child_process", (message) => {
   child.once("exit", onGone).once("error", onGone);
 });
 
-/** Makes this process the subreaper of its descendants and reaps them, so that no zombie stays. Does not keep the process alive. */
+/**
+ * Makes this process the subreaper of its descendants and reaps them, so that no zombies remain. Does not keep the
+ * process alive.
+ */
 export function adoptOrphans(): void {
   if (isAdopting) return;
   isAdopting = true;
@@ -41,22 +51,25 @@ export function adoptOrphans(): void {
   process.on("SIGCHLD", reap);
 }
 
-/** Calls `onEnd` once after an adopted child has ended and was reaped: its pid and its memory are free then. */
+/** Calls `onEnd` once after an adopted child has ended and was reaped. Its pid and its memory are free by then. */
 export function watchAdoptedChild(pid: number, onEnd: (end: ProcessEnd) => void): void {
   assert(!watched.has(pid), `process ${pid} is already watched`);
   watched.set(pid, onEnd);
-  // The child may have ended before it was watched; its SIGCHLD has already been handled.
+  // The child may have ended before this call. Its SIGCHLD would then already have been handled.
   reapWatched(pid);
 }
 
-/** Returns whether `watchAdoptedChild` may be called for the process: it is a child that Node did not spawn and that is not watched. */
+/**
+ * Returns whether `watchAdoptedChild` may be called for the process. It may be called for a child that Node did not
+ * spawn and that is not yet watched.
+ */
 export function isAdoptable(pid: number): boolean {
   return pid > 1 && !isKnown(pid) && isChild(pid);
 }
 
 /**
- * Kills the unwatched adopted children for which `isGone` returns true, then the children that these leave behind. Resolves when there are
- * none left.
+ * Kills the unwatched adopted children for which `isGone` returns true. Their own children are then adopted and checked
+ * in the same way. Resolves when none is left to kill.
  */
 export async function killOrphans(isGone: (orphan: OrphanedProcess) => boolean): Promise<void> {
   for (let found = true; found;) {
@@ -75,7 +88,7 @@ export async function killOrphans(isGone: (orphan: OrphanedProcess) => boolean):
   }
 }
 
-/** Kills the process; returns false when the process belongs to another user, so that this one may not kill it. */
+/** Kills the process. Returns false if it belongs to another user, whose processes this process may not kill. */
 function kill(pid: number): boolean {
   try {
     return process.kill(pid, "SIGKILL");
@@ -93,8 +106,9 @@ async function orphanOf(pid: number): Promise<OrphanedProcess | null> {
 }
 
 /**
- * Returns the worker family of a process from its /proc/<pid>/limits. The zygote encodes the family as the limit "Max realtime timeout"
- * (10^12 plus its number; `_FAMILY_MARK` in zygote.py), which all descendants inherit.
+ * Returns the worker family of a process from its /proc/<pid>/limits. The zygote encodes the family in the limit "Max
+ * realtime timeout", which all descendants inherit. The limit is 10^12 plus the family's number (`_FAMILY_MARK` in
+ * zygote.py).
  */
 export function parseFamilyMark(limits: string): number | null {
   const [, soft = "", hard = ""] = /^Max realtime timeout +(\S+) +(\S+)/m.exec(limits) ?? [];
@@ -114,7 +128,8 @@ function isNodeChild(pid: number): boolean {
 
 function reap(): void {
   for (let pid = findEndedChild(); pid !== null; pid = findEndedChild()) {
-    // Node must reap its own child first; the child's `exit` event calls `reap` again for the others. Watched children can be reaped now.
+    // Node must reap its own child first. The child's `exit` event then calls `reap` again for the other children.
+    // Watched children can be reaped now.
     if (isNodeChild(pid)) return watched.forEach((_, each) => reapWatched(each));
     const result = reapChild(pid);
     if (result.kind === "ended") onEnded(pid, result.status);

@@ -2,7 +2,10 @@ export interface BackoffOptions {
   readonly firstMs: number;
   readonly maxMs: number;
   readonly factor: number;
-  /** Uniform in [0, 1). Spreads equal waits by up to a quarter, so that processes that failed together do not restart together. */
+  /**
+   * Returns a number in [0, 1), which shortens a wait by up to a quarter. Processes that failed together therefore do
+   * not restart together.
+   */
   readonly random: () => number;
 }
 

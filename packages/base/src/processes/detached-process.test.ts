@@ -26,7 +26,7 @@ async function shell(script: string, lines: string[] = []) {
   };
 }
 
-/** Starts one by a program that is killed when it has. */
+/** Starts a detached shell from a program that is then killed. */
 async function shellOfKilled(
   script: string,
 ): Promise<{ readonly identity: ProcessIdentity; readonly outputDirectory: string }> {
@@ -91,7 +91,7 @@ test("the process survives a kill of its starter, and the next process reads wha
 });
 
 test("a process that fills its pipe waits for the next process, which reads all output", async () => {
-  // Before that its starter would read some of it.
+  // The shell waits for this file, so that the program that starts it is killed before any output is written.
   const go = join(root, "print");
   const { identity, outputDirectory } = await shellOfKilled(
     `until [ -e ${go} ]; do sleep 0.01; done; i=0; while [ $i -lt 20000 ]; do echo line $i; i=$((i+1)); done`,

@@ -11,9 +11,12 @@ import { OutputLines } from "./output-lines.ts";
 import type { ProcessEnd } from "./process-end.ts";
 import { readProcessStart, type ProcessIdentity } from "./process-identity.ts";
 
-/** The location of a detached process's output, and the handler of each line. */
+/** The directory of a detached process's output pipes, and the handler of the output's lines. */
 interface DetachedOutput {
-  /** An existing directory for this process alone. It gets the named pipes `stdout` and `stderr`, which the process writes to. */
+  /**
+   * An existing directory that no other process uses. It receives the named pipes `stdout` and `stderr`, to which the
+   * process writes.
+   */
   readonly outputDirectory: string;
   readonly onLine: (line: string) => void;
   readonly clock: Clock;
@@ -22,46 +25,55 @@ interface DetachedOutput {
 export interface DetachedProcessOptions extends DetachedOutput {
   readonly command: string;
   readonly args: readonly string[];
-  /** The whole environment of the process. */
+  /** The complete environment of the process. */
   readonly env: Readonly<Record<string, string>>;
   readonly cwd: string;
 }
 
 /**
- * The end of a process. Both fields are null for an adopted process that is not a child of this one: the kernel reports an exit status to
- * the parent only.
+ * The end of a process. Both fields are null for an adopted process that is not a child of this one, because the kernel
+ * reports an exit status only to the parent.
  */
 export type DetachedEnd = ProcessEnd | { readonly exitCode: null; readonly signal: null };
 
-/** A process that outlives the process that started it, even after SIGKILL. It leads a process group of its own. */
+/**
+ * A process that continues to run after the process that started it has ended, even after SIGKILL. It leads a process
+ * group of its own.
+ */
 export interface DetachedProcess extends ProcessIdentity {
   /** Resolves when the process has ended and its output has been read. Never rejects; stays pending after `release`. */
   readonly ended: Promise<DetachedEnd>;
-  /** Returns the last lines of stdout, then those of stderr. */
+  /** Returns the last lines of stdout, followed by the last lines of stderr. */
   outputTail(): readonly string[];
   /** Sends SIGTERM to the process and, after `graceMs`, SIGKILL to its group. Resolves when the process has ended. */
   stop(graceMs: number): Promise<void>;
   /**
-   * Stops watching and reading, and leaves the process running. Its output waits in the pipes (64 KiB each) until `adoptDetached`; then its writes
-   * block.
+   * Stops watching and reading, and leaves the process running. Each pipe buffers 64 KiB of output. After that, writes
+   * of the process block until `adoptDetached` reads the pipes.
    */
   release(): void;
 }
 
 const streams = ["stdout", "stderr"] as const;
 /**
- * Time limit for reading the remaining output of a process that has ended. Without this limit, a daemon that left the group and keeps the
- * pipe open would keep `ended` pending.
+ * Time limit for reading the remaining output of a process that has ended. Without this limit, a daemon that has left
+ * the process group and keeps a pipe open would keep `ended` pending.
  */
 const remainingOutputMs = 1000;
-/** Poll interval for an adopted process that is not a child of this one: the kernel signals an exit to the parent only. */
+/**
+ * Poll interval for an adopted process that is not a child of this one. The kernel reports an exit only to the parent.
+ */
 const endPollMs = 200;
 
-/** Starts a process that outlives this one. Rejects with Node's error (such as ENOENT or EACCES) when the command cannot be started. */
+/**
+ * Starts a process that continues to run when this one ends. Rejects with Node's error (such as ENOENT or EACCES) if
+ * the command cannot be started.
+ */
 export async function startDetached(options: DetachedProcessOptions): Promise<DetachedProcess> {
   const { command, args, env, cwd, outputDirectory } = options;
   const paths = streams.map((stream) => join(outputDirectory, stream));
-  // O_RDWR makes the process a reader of its own pipes: without this, its writes fail with EPIPE after this process has ended.
+  // O_RDWR makes the process also a reader of its own pipes. Without a reader, its writes would fail with EPIPE after
+  // this process has ended.
   const fds = paths.map((path) => {
     rmSync(path, { force: true });
     makeNamedPipe(path);
@@ -72,7 +84,8 @@ export async function startDetached(options: DetachedProcessOptions): Promise<De
     const child = spawn(command, args, { cwd, env: { ...env }, detached: true, stdio: ["ignore", ...fds] });
     const ended = endOfChild(child);
     await once(child, "spawn");
-    // A child that ended at once is a zombie without a start time. 0 is safe: a process that has ended is never adopted.
+    // A child that has already ended is a zombie without a start time. The value 0 is safe, because a process that has
+    // ended is never adopted.
     const identity = { pid: child.pid!, startTicks: readProcessStart(child.pid!) ?? 0 };
     return new RunningProcess(identity, { outputs, ended: () => ended, clock: options.clock });
   } catch (error) {
@@ -83,7 +96,7 @@ export async function startDetached(options: DetachedProcessOptions): Promise<De
   }
 }
 
-/** Takes over a process that a previous run of this program started; returns null when that process has ended. */
+/** Adopts a process that a previous run of this program started. Returns null if that process has ended. */
 export function adoptDetached(identity: ProcessIdentity, output: DetachedOutput): DetachedProcess | null {
   const { clock } = output;
   if (!isRunning(identity)) return null;
@@ -92,8 +105,9 @@ export function adoptDetached(identity: ProcessIdentity, output: DetachedOutput)
 }
 
 /**
- * Returns the processes that `startDetached` started with an output directory below `directory`, and those of their children that write to the same
- * pipe. The kernel knows them from the moment of their start, so none is missed when the starter was killed before it could record the process.
+ * Returns the processes that `startDetached` started with an output directory in `directory`, and those of their
+ * children that write to the same pipe. They are found through the kernel's list of open files. A process is therefore
+ * found even if its starter was killed before it could record the process.
  */
 export async function findDetached(
   directory: string,
@@ -102,7 +116,7 @@ export async function findDetached(
   const pids = (await readdir("/proc")).filter((name) => /^\d+$/.test(name));
   const found = await Promise.all(
     pids.map(async (pid) => {
-      // Fails for a process that has ended, and for one of another user.
+      // Fails for a process that has ended, and for a process of another user.
       const stdout = await readlink(`/proc/${pid}/fd/1`).catch(() => "");
       const startTicks = readProcessStart(Number(pid));
       if (startTicks === null || !stdout.startsWith(below) || basename(stdout) !== streams[0]) return [];
@@ -123,7 +137,7 @@ function endOfChild(child: ChildProcess): Promise<DetachedEnd> {
 }
 
 async function endOfAdopted(identity: ProcessIdentity, clock: Clock, released: AbortSignal): Promise<DetachedEnd> {
-  // An exec keeps the children of this process, so their exit status is still available.
+  // The children of a process remain its children after `exec`, so their exit status is still available.
   if (isAdoptable(identity.pid)) return await new Promise((resolve) => watchAdoptedChild(identity.pid, resolve));
   while (isRunning(identity)) await delay(clock, endPollMs, released);
   return { exitCode: null, signal: null };
@@ -142,7 +156,7 @@ function openOutputs({ outputDirectory, onLine, clock }: DetachedOutput): readon
     const fd = openSync(join(outputDirectory, stream), constants.O_RDONLY | constants.O_NONBLOCK);
     const socket = new Socket({ fd, readable: true, writable: false });
     socket.on("data", (chunk: Buffer) => lines.push(chunk));
-    // A read error counts as the end of the output.
+    // Treats a read error as the end of the output.
     socket.on("error", () => socket.destroy());
     const closed = once(socket, "close").then(() => lines.end());
     return { lines, closed, close: () => void socket.destroy() };
@@ -195,7 +209,8 @@ class RunningProcess implements DetachedProcess {
     const end = await ended.catch(() => never);
     if (this.#released.signal.aborted) return await never;
     this.#isEnded = true;
-    // Kills the rest of the process group, which still holds the pipes. Processes that left the group may keep a pipe open.
+    // Kills the other processes of the group, which still have the pipes open. A process that has left the group may
+    // keep a pipe open.
     signalGroup(this.pid, 9);
     {
       using _lastOutput = this.#clock.timer(remainingOutputMs, () => this.#outputs.forEach((output) => output.close()));

@@ -55,7 +55,7 @@ test("an idle process returns the memory of a burst to the system", async () => 
   assert.ok(endBytes! <= startBytes! * 1.3);
 });
 
-/** Runs the program in a process of its own. Returns the numbers that it prints. */
+/** Runs the program in a child process, and returns the numbers that the program prints. */
 async function numbersOf(program: string): Promise<Record<string, number>> {
   const child = spawn(process.execPath, ["--input-type=module-typescript", "-e", program], {
     stdio: ["ignore", "pipe", "inherit"],

@@ -1,8 +1,11 @@
 /**
- * Child processes: started with a lifeline (the kernel kills their group when this process ends in any way), their output split into
- * bounded lines, stopped by SIGTERM and then SIGKILL, and reaped. The caller that spawns a process owns it and stops it. A detached process
- * outlives the one that started it, and the next run adopts it. `readProcessStart` and `endLeftover` identify and end processes that a
- * previous run recorded. `lockDirectory` makes processes that share a directory exclude each other.
+ * Child processes. Each starts with a lifeline, so that the kernel kills its process group when this process ends in
+ * any way. Output is split into bounded lines. A process is stopped with SIGTERM, then SIGKILL, and reaped. The caller
+ * that spawns a process owns it and must stop it.
+ *
+ * A detached process continues to run after the process that started it, and the next run adopts it. `readProcessStart`
+ * and `endLeftover` identify and end processes that a previous run recorded. With `lockDirectory`, only one process at
+ * a time uses a directory.
  */
 export { backoffMs } from "./backoff.ts";
 export { adoptOrphans, killOrphans, isAdoptable, watchAdoptedChild } from "./adopted-children.ts";

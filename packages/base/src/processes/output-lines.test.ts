@@ -62,7 +62,7 @@ test("the tracebacks of a model that raises in each of a hundred requests a seco
   assert.equal(forwarded.length, 21_000);
 });
 
-/** Lines of a few lengths, blank ones among them, each with its own bytes so that an order can be seen. */
+/** Lines of several lengths, including blank ones. Each has different bytes, so that the tests can check the order. */
 const texts = fc.array(
   fc.oneof(
     fc.integer({ min: 0, max: 999 }).map(String),
@@ -81,7 +81,7 @@ const limitsOf = fc.record({
   }),
 });
 
-/** What was forwarded of some output that came in pieces at some pace, and when. */
+/** Returns the forwarded lines with their times, for output that arrives in chunks at given times. */
 function forwardedOf(bytes: Buffer, pieces: readonly { length: number; afterMs: number }[], limits: OutputLimits) {
   const clock = new SteppedClock();
   const forwarded: { readonly line: string; readonly atMs: number }[] = [];
@@ -143,7 +143,7 @@ test("property: no period forwards more than the burst plus the rate, and one no
           else cost += lineCostBytes + Buffer.byteLength(line.replace(/ \.\.\. \(\d+ bytes cut\)$/, "").trimEnd());
           const seconds = (atMs - fromMs) / 1000;
           assert.ok(cost <= limits.rate.burstBytesMax + limits.rate.bytesPerSecondMax * seconds + 0.001, line);
-          // The last of them is said at the end, however soon that comes.
+          // The end of the output reports the last omitted lines at once, even within the same second.
           assert.ok(noticeCount <= seconds + 2);
         }
       }

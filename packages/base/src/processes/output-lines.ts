@@ -1,13 +1,13 @@
 import { TokenBucket, type TokenBucketLimits, type Clock } from "../core/index.ts";
 
 export interface OutputLimits {
-  /** Longer lines are split. */
+  /** Maximum length of a line; longer lines are split. */
   readonly lineBytesMax: number;
-  /** Lines kept for error texts. */
+  /** Number of lines that are kept for error texts. */
   readonly tailLines: number;
   /**
-   * Rate limit of forwarded output; null: unlimited. Each line counts `lineCostBytes` in addition to its bytes. Lines over the rate are
-   * omitted, and a line with their number is forwarded. The tail has every line.
+   * Rate limit of forwarded output; null: unlimited. Each line counts `lineCostBytes` in addition to its bytes. Lines
+   * above the rate are omitted, and a line with their number is forwarded instead. The tail contains every line.
    */
   readonly rate: TokenBucketLimits | null;
 }
@@ -15,7 +15,8 @@ export interface OutputLimits {
 const mebibyte = 1024 * 1024;
 
 /**
- * Default limits. A model that prints a traceback for every request stays far below the rate; a process that prints in a loop is far above.
+ * Default limits. A model that prints a traceback for every request stays far below the rate; a process that prints in
+ * a loop exceeds it by far.
  */
 export const defaultOutputLimits: OutputLimits = {
   lineBytesMax: 4096,
@@ -23,7 +24,10 @@ export const defaultOutputLimits: OutputLimits = {
   rate: { bytesPerSecondMax: mebibyte, burstBytesMax: 4 * mebibyte },
 };
 
-/** Bytes that a line counts in addition to its own, so that empty lines are limited too: each line is an event for every consumer. */
+/**
+ * Bytes that each line counts in addition to its own bytes. Each line is an event for every consumer, so even empty
+ * lines must be limited.
+ */
 export const lineCostBytes = 128;
 
 /** Time for which all lines are omitted after the first omitted one, so that the forwarded output is contiguous. */
@@ -43,7 +47,10 @@ export class OutputLines {
   readonly #tail: string[] = [];
   #partial: Buffer = Buffer.alloc(0);
   #cutBytes = 0;
-  /** State while lines are omitted: the timer that ends the pause, and how much was omitted so far. Null otherwise. */
+  /**
+   * State while lines are omitted: the timer that ends the pause, and the number of omitted lines and bytes. Null
+   * otherwise.
+   */
   #pause: { readonly timer: Disposable; lineCount: number; byteCount: number } | null = null;
 
   constructor(clock: Clock, forward: (line: string) => void, limits: OutputLimits = defaultOutputLimits) {
@@ -53,7 +60,7 @@ export class OutputLines {
     this.#rate = limits.rate === null ? null : new TokenBucket(clock, limits.rate);
   }
 
-  /** Returns the last lines, oldest first, including an unfinished one. */
+  /** Returns the last lines, oldest first, including an incomplete last line. */
   get tail(): readonly string[] {
     return this.#partial.length === 0 ? [...this.#tail] : [...this.#tail, this.#partial.toString("utf8")];
   }
@@ -75,7 +82,7 @@ export class OutputLines {
     this.#append(bytes.subarray(start));
   }
 
-  /** Ends the output: forwards an unfinished line, and the number of omitted lines. */
+  /** Ends the output. Forwards an incomplete last line and the number of omitted lines. */
   end(): void {
     if (this.#isInLine) this.#endPartial();
     this.#endPause();
@@ -115,7 +122,10 @@ export class OutputLines {
     this.#pause.byteCount += bytes.length + cutBytes;
   }
 
-  /** During a pause: counts the whole lines from `start` on, decodes only the last ones, and returns the offset after them. */
+  /**
+   * Skips complete lines from `start` on during a pause. Counts them, decodes only the last ones for the tail, and
+   * returns the offset after them.
+   */
   #leaveOutLines(bytes: Buffer, start: number): number {
     const { tailLines, lineBytesMax } = this.#limits;
     const lastStarts: number[] = [];
@@ -154,7 +164,7 @@ export class OutputLines {
   }
 }
 
-/** Returns whether a line has only white space; such lines are not forwarded. */
+/** Returns whether a line contains only white space. Such lines are not forwarded. */
 function isBlank(bytes: Buffer, start: number, end: number): boolean {
   for (let at = start; at < end; at++) {
     const byte = bytes[at]!;

@@ -1,13 +1,14 @@
 import { constants } from "node:os";
 
-/** The end of a process: exactly one of the two is not null. */
+/** The end of a process. Exactly one of the two fields is not null. */
 export interface ProcessEnd {
   readonly exitCode: number | null;
   readonly signal: string | null;
 }
 
 /**
- * Names of signals by number. Some numbers have a second name later in the list (SIGABRT is also SIGIOT); the first one is the common name.
+ * Names of signals by number. Some numbers have a second name later in Node's list (SIGABRT is also SIGIOT). The first
+ * one is the common name.
  */
 const signalNames = new Map<number, string>(
   Object.entries(constants.signals)

@@ -1,6 +1,6 @@
 import { readFile } from "node:fs/promises";
 
-/** Reads a file of /proc/<pid>; null when the process is gone or another user's. */
+/** Reads a file of /proc/<pid>. Resolves with null if the process has ended or belongs to another user. */
 export async function readProcessFile(pid: number, name: string): Promise<string | null> {
   try {
     return await readFile(`/proc/${pid}/${name}`, "latin1");
@@ -11,7 +11,10 @@ export async function readProcessFile(pid: number, name: string): Promise<string
   }
 }
 
-/** Returns the pids of the children of a process's main thread, zombies included. In the server and its zygotes no other thread forks. */
+/**
+ * Returns the pids of the children of a process's main thread, including zombies. In the server and its zygotes, only
+ * the main thread forks.
+ */
 export async function childrenOf(pid: number): Promise<readonly number[]> {
   const children = await readProcessFile(pid, `task/${pid}/children`);
   return (children ?? "").split(" ").flatMap((text) => (text.trim() === "" ? [] : [Number(text)]));

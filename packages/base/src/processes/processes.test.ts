@@ -77,7 +77,7 @@ test("children and grandchildren of a killed program end with it", async () => {
 test("a child of a program that is killed right after starting it ends with it", async () => {
   const door = fileURLToPath(new URL("index.ts", import.meta.url));
   const base = fileURLToPath(new URL("../core/index.ts", import.meta.url));
-  // By which the child is found: nobody lives to say its pid.
+  // Identifies the child by its arguments, because the process that knows its pid is killed.
   const seconds = `100${process.pid}`;
   const program = `
     import { spawnProcess } from ${JSON.stringify(door)};

@@ -11,46 +11,52 @@ import { readProcessStart, type ProcessIdentity } from "./process-identity.ts";
 export interface SpawnOptions {
   readonly command: string;
   readonly args: readonly string[];
-  /** The whole environment of the child. */
+  /** The complete environment of the child. */
   readonly env: Readonly<Record<string, string>>;
-  /** Null: the directory of this process. */
+  /** The child's working directory; null: that of this process. */
   readonly cwd: string | null;
-  /** Descriptors of this process that the child inherits as 3, 4, ... They stay open here; the caller closes them. */
+  /**
+   * Descriptors of this process that the child inherits as 3, 4, ... They stay open in this process, and the caller
+   * must close them.
+   */
   readonly extraFds: readonly number[];
-  /** True if the child gets a standard input (`SpawnedProcess.input`); otherwise its input is empty. */
+  /** True if the child has a standard input (`SpawnedProcess.input`). Otherwise its standard input is empty. */
   readonly takesInput?: boolean;
   /** Called for each line that the child printed. */
   readonly onLine: (line: string, stream: "stdout" | "stderr") => void;
-  /** Called once, after the last line. */
+  /** Called once, after the last call of `onLine`. */
   readonly onExit: (end: ProcessEnd) => void;
   readonly clock: Clock;
   readonly outputLimits?: OutputLimits;
 }
 
 /**
- * Time limit for reading the remaining output of a child that has ended. Without this limit, a daemon that the child left behind could keep
- * the pipe open for ever.
+ * Time limit for reading the remaining output of a child that has ended. Without this limit, a daemon that the child
+ * started could keep the pipe open for ever.
  */
 const remainingOutputMs = 1000;
 
-/** A running child, leader of its own process group. Disposing it kills the group and waits for the end. */
+/**
+ * A running child, which leads a process group of its own. Disposing it kills the group and waits until the child has
+ * ended.
+ */
 export interface SpawnedProcess extends AsyncDisposable, ProcessIdentity {
   /** Resolves when the process has ended and its output was read. */
   readonly ended: Promise<ProcessEnd>;
   /** The child's standard input; null without `takesInput`. Writes to a child that has ended are lost without an error. */
   readonly input: Writable | null;
-  /** Returns the last lines of the child's standard output, then of its standard error. */
+  /** Returns the last lines of the child's standard output, followed by those of its standard error. */
   outputTail(): readonly string[];
-  /** Signals the child alone; does nothing when it has ended. */
+  /** Sends a signal only to the child, not to its group. Does nothing if the child has ended. */
   signal(name: NodeJS.Signals): void;
-  /** Sends SIGTERM and, after `graceMs`, SIGKILL to the whole group. Resolves with its end. */
+  /** Sends SIGTERM and, after `graceMs`, SIGKILL to the whole group. Resolves when the child has ended. */
   stop(graceMs: number): Promise<ProcessEnd>;
 }
 
 /**
- * Starts a process. The child inherits one more descriptor, after `extraFds`: the read end of a pipe whose only writer is this process. The
- * kernel kills the child's group when this process ends in any way (`armLifeline`); the child needs no code for that. Rejects with Node's
- * error (ENOENT, EACCES) when the command cannot be started.
+ * Starts a process. After `extraFds`, the child inherits one more descriptor: the read end of a pipe whose only writer
+ * is this process. When this process ends in any way, the kernel kills the child's group (`armLifeline`). The child
+ * needs no code for that. Rejects with Node's error (ENOENT, EACCES) if the command cannot be started.
  */
 export async function spawnProcess(options: SpawnOptions): Promise<SpawnedProcess> {
   const lifeline = openPipe();
@@ -62,7 +68,8 @@ export async function spawnProcess(options: SpawnOptions): Promise<SpawnedProces
       detached: true,
       stdio: [options.takesInput === true ? "pipe" : "ignore", "pipe", "pipe", ...options.extraFds, lifeline.readFd],
     });
-    // Armed before anything else: if this process were killed earlier, the child would stay behind. Without a pid there is no child.
+    // Called before anything else. If this process were killed before the lifeline is armed, the child would keep
+    // running. Without a pid, there is no child.
     if (child.pid !== undefined) armLifeline(lifeline.readFd, child.pid);
     await once(child, "spawn");
   } catch (error) {
@@ -87,10 +94,11 @@ class RunningProcess implements SpawnedProcess {
     this.#child = child;
     this.#clock = options.clock;
     this.input = child.stdin;
-    // Ignores EPIPE from a child that has ended: the caller observes the end through `ended`.
+    // Ignores EPIPE from a child that has ended. The caller observes the end through `ended`.
     child.stdin?.on("error", () => undefined);
     this.pid = child.pid!;
-    // A child that ended at once is a zombie until `exit` and has no start time; no later run looks for it.
+    // A child that has already ended is a zombie without a start time until `exit`. The value 0 is safe, because no
+    // later run searches for a process that has ended.
     this.startTicks = readProcessStart(this.pid) ?? 0;
     const limits = options.outputLimits ?? defaultOutputLimits;
     const outputs = (["stdout", "stderr"] as const).map((stream) => {
@@ -103,7 +111,8 @@ class RunningProcess implements SpawnedProcess {
     this.ended = new Promise((resolve) => {
       let lastWords: Disposable | null = null;
       child.once("exit", () => {
-        // Kills the rest of the group, which closes the output pipes. Processes that left the group may keep them open.
+        // Kills the other processes of the group, which closes the output pipes. A process that has left the group may
+        // keep a pipe open.
         signalGroup(this.pid, 9);
         lastWords = options.clock.timer(remainingOutputMs, () => {
           child.stdout!.destroy();
@@ -113,7 +122,7 @@ class RunningProcess implements SpawnedProcess {
       child.once("close", (exitCode, signal) => {
         lastWords?.[Symbol.dispose]();
         closeSync(lifelineFd);
-        // A destroyed output has no end event.
+        // A destroyed stream emits no `end` event.
         for (const lines of outputs) lines.end();
         const end: ProcessEnd = { exitCode, signal };
         options.onExit(end);

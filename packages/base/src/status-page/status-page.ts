@@ -3,11 +3,11 @@ import { createHash } from "node:crypto";
 export interface StatusTable {
   readonly heading: string;
   readonly columns: readonly string[];
-  /** At most `statusRowsMax` are shown. */
+  /** The rows; at most `statusRowsMax` are shown. */
   readonly rows: readonly (readonly string[])[];
-  /** The number of all rows, including those that are not shown. */
+  /** The number of all rows, including rows that are not shown. */
   readonly rowCount: number;
-  /** The text that is shown when there are no rows. */
+  /** The text that is shown if there are no rows. */
   readonly emptyText: string;
 }
 
@@ -20,7 +20,7 @@ export interface StatusPageContent {
 
 export const statusRowsMax = 500;
 
-/** Texts of models and callers beyond this length are cut. */
+/** Maximum length of a cell. Longer texts of models and callers are truncated. */
 const cellCharsMax = 2000;
 
 const style =
@@ -29,8 +29,8 @@ const style =
   "td:last-child{white-space:normal;overflow-wrap:anywhere}";
 
 /**
- * Headers of the page. The page has no script and loads nothing; the content security policy forbids both, whatever a model's name
- * contains.
+ * Headers of the page. The page contains no script and loads nothing. The content security policy forbids both, in case
+ * a model's name contains markup.
  */
 export const statusPageHeaders = {
   "Content-Type": "text/html; charset=utf-8",
@@ -42,12 +42,11 @@ export const statusPageHeaders = {
   "Cache-Control": "no-store",
 } as const;
 
-/** Returns whether a client accepts HTML by name, as browsers do and API clients do not. */
+/** Returns whether the Accept header lists HTML explicitly. Browsers do this, API clients do not. */
 export function acceptsHtml(accept: string | undefined): boolean {
   return accept?.split(",").some((each) => /^\s*text\/html\s*(?:;|$)/i.test(each)) ?? false;
 }
 
-/** Returns the page as HTML. */
 export function statusPage({ title, facts, table, links }: StatusPageContent): string {
   const factRows = facts.map(([name, value]) => `<tr><th>${escaped(name)}<td>${escaped(value)}`);
   const linkRows = links.map(({ href, text }) => `<li><a href="${escaped(href)}">${escaped(text)}</a>`);

@@ -4,8 +4,8 @@ import { checkSystemCall } from "./system-error.ts";
 const MADV_DONTNEED = 4;
 
 /**
- * Returns the pages of a WebAssembly memory that is no longer used to the system; they read as zeros afterwards. Without this, the memory
- * stays allocated until the garbage collector of its thread runs, which takes long in an idle thread.
+ * Returns the pages of an unused WebAssembly memory to the system; they read as zeros afterwards. Without this, the
+ * memory stays allocated until the garbage collector of its thread runs. In an idle thread, this may take long.
  */
 export function discardMemory(buffer: ArrayBufferLike): void {
   const madvise = koffi.load(null).func("int madvise(void *address, size_t length, int advice)");

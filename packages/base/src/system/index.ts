@@ -1,4 +1,7 @@
-/** System calls of Linux through koffi: shared memory, pipes and socket pairs, descriptors, signals, child processes, processors. Every function throws SystemCallError with the call's errno. */
+/**
+ * Linux system calls through koffi: shared memory, pipes and socket pairs, descriptors, signals, child processes,
+ * processors. Every function throws SystemCallError with the call's errno.
+ */
 export { discardMemory } from "./discard-memory.ts";
 export {
   setProcessAlarm,

@@ -3,7 +3,7 @@ import { spawnSync } from "node:child_process";
 import { test } from "node:test";
 
 test("synchronous and asynchronous calls have stack for C code that needs more than a mebibyte", () => {
-  // glibc's regcomp goes down once per parenthesis: 2,000 of them need between 1 and 2 MiB.
+  // glibc's `regcomp` recurses once per parenthesis. A pattern with 2,000 of them needs between 1 and 2 MiB of stack.
   const script = `
     import { koffi } from ${JSON.stringify(new URL("./koffi.ts", import.meta.url).href)};
     koffi.config(JSON.parse(process.argv[1]));

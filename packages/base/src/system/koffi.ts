@@ -2,8 +2,8 @@ import { createRequire } from "node:module";
 import type koffiModule from "koffi";
 
 /**
- * koffi's compiled library, from the package for this platform. The package `koffi` itself brings the libraries of all platforms and an
- * install script: only its types are used.
+ * koffi's compiled library, from the package for this operating system and architecture. The package `koffi` itself
+ * contains the libraries of all platforms and an install script, so only its types are used.
  */
 const koffi = createRequire(import.meta.url)(
   `@koromix/koffi-${process.platform}-${process.arch}`,
@@ -12,8 +12,9 @@ const koffi = createRequire(import.meta.url)(
 const stackBytes = 8 * 1024 * 1024;
 
 /**
- * Configures koffi, which must happen before any library is opened and only once. With the defaults, a C function has a 1 MiB stack (128
- * KiB for asynchronous calls; ONNX Runtime needs more) and the 257th concurrent call throws.
+ * Configures koffi. This must happen only once, before any library is opened. By default, a C function has a stack of 1
+ * MiB, or 128 KiB in an asynchronous call, and ONNX Runtime needs more. Also by default, the 257th concurrent call
+ * throws.
  */
 koffi.config({
   sync_stack_size: stackBytes,

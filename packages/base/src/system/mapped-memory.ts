@@ -1,7 +1,7 @@
 import { koffi } from "./koffi.ts";
 import { checkSystemCall } from "./system-error.ts";
 
-/** Shared memory of another process, mapped into this one. The descriptor may be closed; the mapping stays. */
+/** Shared memory of another process, mapped into this one. The mapping remains valid after the descriptor is closed. */
 export interface MappedMemory {
   readonly address: bigint;
   /** Returns a range of the mapping. The range must not be used after `unmap`. */
@@ -15,7 +15,7 @@ const MAP_SHARED = 1;
 const MAP_NORESERVE = 0x4000;
 const failed = 0xffff_ffff_ffff_ffffn;
 
-/** Maps the first bytes of a memory file. Throws SystemCallError when the system refuses. */
+/** Maps the first bytes of a memory file. Throws SystemCallError if the system call fails. */
 export function mapMemory(fd: number, byteLength: number): MappedMemory {
   const libc = koffi.load(null);
   const mmap = libc.func("void *mmap(void *address, size_t length, int protection, int flags, int fd, int64_t offset)");

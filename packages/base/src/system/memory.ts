@@ -3,22 +3,25 @@ import { koffi } from "./koffi.ts";
 import { checkSystemCall } from "./system-error.ts";
 
 /**
- * Anonymous shared memory: a sealed `memfd` mapped once into this process. The seal keeps other holders of the descriptor from truncating
- * the file, which would end this process with SIGBUS at the next access.
+ * Anonymous shared memory: a sealed `memfd` that is mapped once into this process. The seal prevents other processes
+ * with the descriptor from truncating the file. A truncation would kill this process with SIGBUS at its next access.
  */
 export interface SharedMemory {
   readonly fd: number;
   readonly byteLength: number;
   /**
-   * Returns a view of a range of the mapping. Request no more than is used: the garbage collector counts the length of the view as memory
-   * that it could free, and runs more often. A call takes some microseconds: keep the result.
+   * Returns a view of a range of the mapping. Do not request more than is used: the garbage collector counts the view's
+   * length as memory that it could free, and then runs more often. A call takes some microseconds, so keep the result.
    */
   view(byteOffset: number, byteLength: number): ArrayBuffer;
-  /** Returns whole pages to the system; they read as zeros afterwards. Both arguments are multiples of `pageBytes`. */
+  /**
+   * Returns complete pages to the system; they read as zeros afterwards. Both arguments must be multiples of
+   * `pageBytes`.
+   */
   punch(byteOffset: number, byteLength: number): void;
   /**
-   * Returns all pages to the system and closes the descriptor. Remaining views read zeros; the memory is unmapped after the last view was
-   * collected.
+   * Returns all pages to the system and closes the descriptor. Remaining views read zeros. The memory is unmapped after
+   * the garbage collector has collected the last view.
    */
   close(): void;
 }
@@ -58,7 +61,10 @@ interface Mapping {
   isClosed: boolean;
 }
 
-/** Unmaps a closed mapping after its last view was collected: a read through a remaining view would crash the process. */
+/**
+ * Unmaps a closed mapping after its last view was collected. Unmapping earlier would crash the process at a read
+ * through a remaining view.
+ */
 const collected = new FinalizationRegistry<Mapping>((mapping) => {
   mapping.viewCount -= 1;
   unmapUnused(mapping);
@@ -68,7 +74,7 @@ function unmapUnused({ address, byteLength, viewCount, isClosed }: Mapping): voi
   if (isClosed && viewCount === 0) libc.munmap(address, byteLength);
 }
 
-/** Opens sparse shared memory. Throws SystemCallError when the system refuses. */
+/** Opens sparse shared memory. Throws SystemCallError if a system call fails. */
 export function openSharedMemory(name: string, byteLength: number): SharedMemory {
   if (!Number.isSafeInteger(byteLength) || byteLength <= 0 || byteLength % pageBytes !== 0)
     throw new RangeError(`shared memory of ${byteLength} bytes: a positive multiple of ${pageBytes} is needed`);

@@ -1,18 +1,21 @@
 /** The processors of the threads that run an ONNX session with its own thread pool. */
 export interface ThreadPlacement {
-  /** Index of the calling thread that the session prefers, so that the thread's caches are warm and it runs on the right processor. */
+  /**
+   * Index of the calling thread that the session prefers. That thread already runs on the right processor and has warm
+   * caches.
+   */
   readonly home: number;
-  /** Processors of the pool's threads, one each. */
+  /** Processors of the pool's threads, one for each thread. */
   readonly pool: readonly number[];
-  /** Processors of the calling thread: all that the pool does not use. */
+  /** Processors of the calling thread: all processors that the pool does not use. */
   readonly caller: readonly number[];
 }
 
 /**
- * Divides the processors of `order` among the pool's threads and the calling thread. Each operator of a run waits for the slowest thread.
- * Without a fixed placement, the kernel sometimes puts two threads on one processor, and the run takes twice as long while another
- * processor idles. The first processor rotates with `index`, so that the callers of two sessions use different ones. Returns null when the
- * pool has no threads or there are too few processors.
+ * Divides the processors of `order` between the pool's threads and the calling thread. Each operator of a run waits for
+ * the slowest thread. Without a fixed placement, the kernel sometimes puts two threads on one processor. The run then
+ * takes twice as long while another processor is idle. The first processor rotates with `index`, so that the callers of
+ * two sessions use different processors. Returns null if the pool has no threads or there are too few processors.
  */
 export function divideProcessors(order: readonly number[], threadCount: number, index: number): ThreadPlacement | null {
   if (threadCount < 2 || threadCount > order.length) return null;

@@ -2,8 +2,8 @@ import { koffi } from "./koffi.ts";
 import { checkSystemCall, SystemCallError } from "./system-error.ts";
 
 /**
- * Functions of the C library for child processes that Node does not offer: pipes, sockets that carry descriptors, reaping, and lifelines
- * (pipes whose closing kills a process group).
+ * C library functions for child processes that Node does not offer: pipes, sockets that transfer descriptors, reaping,
+ * and lifelines (pipes whose closing kills a process group).
  */
 
 const O_CLOEXEC = 0o2000000;
@@ -32,7 +32,7 @@ const siginfoBytes = 128;
 const siginfoPidAt = 16;
 const PR_SET_PDEATHSIG = 1;
 const PR_SET_CHILD_SUBREAPER = 36;
-/** A cpu_set_t: 1024 processors. */
+/** Size of a cpu_set_t, which has one bit for each of 1024 processors. */
 const processorSetBytes = 128;
 const MSG_CMSG_CLOEXEC = 0x4000_0000;
 const EPIPE = 32;
@@ -78,7 +78,8 @@ export function openPipe(): { readonly readFd: number; readonly writeFd: number 
 }
 
 /**
- * Opens a connected pair of unnamed stream sockets. `ours` does not block; `theirs` blocks, for a child that reads it with plain calls.
+ * Opens a connected pair of unnamed stream sockets. `ours` is non-blocking. `theirs` is blocking, for a child that uses
+ * plain read and write calls.
  */
 export function openSocketPair(): DescriptorPair {
   const fds = [0, 0];
@@ -89,8 +90,8 @@ export function openSocketPair(): DescriptorPair {
 }
 
 /**
- * Makes the kernel kill every process of a group when the last writer of the pipe is gone, in any way. A process of the group must hold
- * the pipe's open file; the group needs no code for it, and cannot catch the signal.
+ * Makes the kernel kill every process of a group when the last writer of the pipe has closed it or has ended. A process
+ * of the group must have the pipe's read end open. The group needs no code for this, and cannot catch the signal.
  */
 export function armLifeline(readFd: number, processGroup: number): void {
   checkSystemCall("fcntl(F_SETSIG)", libc.fcntl(readFd, F_SETSIG, SIGKILL) as number);
@@ -100,8 +101,8 @@ export function armLifeline(readFd: number, processGroup: number): void {
 }
 
 /**
- * Sends bytes without waiting; returns the number of bytes that the socket accepted (0 when its buffer is full). Takes about 0.6 us; a
- * stream's `write` takes 5. Throws SystemCallError EPIPE when the peer has closed the socket.
+ * Sends bytes without blocking. Returns the number of bytes that the socket accepted, 0 if its buffer is full. A call
+ * takes about 0.6 us, a stream's `write` about 5 us. Throws SystemCallError EPIPE if the peer has closed the socket.
  */
 export function sendNonBlocking(fd: number, bytes: Uint8Array, byteLength: number): number {
   const sent = libc.send(fd, bytes, byteLength, MSG_DONTWAIT | MSG_NOSIGNAL) as number;
@@ -112,15 +113,18 @@ export function sendNonBlocking(fd: number, bytes: Uint8Array, byteLength: numbe
 }
 
 /**
- * Receives available bytes without waiting; returns their number, 0 when there are none. Does not report that the peer has closed: the
- * stream that owns the descriptor detects that.
+ * Receives available bytes without blocking. Returns their number, 0 if there are none. Does not report that the peer
+ * has closed the socket; the stream that owns the descriptor detects that.
  */
 export function receiveNonBlocking(fd: number, into: Uint8Array): number {
   const received = libc.recv(fd, into, into.byteLength, MSG_DONTWAIT) as number;
   return received > 0 ? received : 0;
 }
 
-/** Sends bytes together with open descriptors (SCM_RIGHTS); returns false when the socket is full and nothing was sent. */
+/**
+ * Sends bytes together with open descriptors (SCM_RIGHTS). Returns false if the socket's buffer is full and nothing was
+ * sent.
+ */
 export function sendDescriptors(fd: number, bytes: Uint8Array, descriptors: readonly number[]): boolean {
   const controlBytes = 16 + descriptors.length * 4;
   const control = new Uint8Array(Math.ceil(controlBytes / 8) * 8);
@@ -144,12 +148,15 @@ export function sendDescriptors(fd: number, bytes: Uint8Array, descriptors: read
   throw new SystemCallError("sendmsg", errno);
 }
 
-/** Duplicates a descriptor without close-on-exec, so that a program that replaces this one (exec) finds it open under the same number. */
+/**
+ * Duplicates a descriptor without close-on-exec. After `exec`, the new program has the descriptor open under the same
+ * number.
+ */
 export function duplicateForExec(fd: number): number {
   return checkSystemCall("dup", libc.dup(fd) as number);
 }
 
-/** Sets close-on-exec, which keeps a descriptor from programs that this process starts. */
+/** Sets close-on-exec, so that programs that this process starts do not inherit the descriptor. */
 export function setCloseOnExec(fd: number): void {
   checkSystemCall("fcntl(F_SETFD)", libc.fcntl(fd, F_SETFD, FD_CLOEXEC) as number);
 }
@@ -160,21 +167,24 @@ export function makeNamedPipe(path: string): void {
 }
 
 /**
- * Makes the kernel end this process with SIGALRM after this many seconds; each call replaces the previous alarm. For a process whose event
- * loop may be blocked, so that a timer would not fire. Children do not inherit the alarm.
+ * Makes the kernel end this process with SIGALRM after `seconds`. Each call replaces the previous alarm. Use it for a
+ * process whose event loop may be blocked, so that a timer would not fire. Children do not inherit the alarm.
  */
 export function setProcessAlarm(seconds: number): void {
   libc.alarm(seconds);
 }
 
-/** Makes the kernel send this process the signal when its parent ends in any way. Children do not inherit the setting. */
+/**
+ * Makes the kernel send this signal to the process when its parent ends in any way. Children do not inherit the
+ * setting.
+ */
 export function setParentDeathSignal(signal: number): void {
   checkSystemCall("prctl(PR_SET_PDEATHSIG)", libc.prctl(PR_SET_PDEATHSIG, signal, 0, 0, 0) as number);
 }
 
 /**
- * Receives one byte and the open descriptor that was sent with it. The descriptor belongs to the caller; children do not inherit it. The
- * byte must already have arrived, because the peer sends it before it announces the descriptor.
+ * Receives one byte and the open descriptor that was sent with it. The caller owns the descriptor, and children do not
+ * inherit it. The byte must already have arrived: the peer must send it before it announces the descriptor.
  */
 export function receiveDescriptor(fd: number): number {
   const byte = new Uint8Array(1);
@@ -191,7 +201,10 @@ export function receiveDescriptor(fd: number): number {
   return new DataView(control.buffer).getInt32(16, true);
 }
 
-/** Receives the next bytes, blocking this thread; returns their number, 0 when the peer is gone. For threads with no other work. */
+/**
+ * Receives the next bytes, and blocks this thread until then. Returns their number, 0 if the peer has closed the
+ * socket. Use it only in a thread without other work.
+ */
 export function receiveBlocking(fd: number, into: Uint8Array): number {
   for (;;) {
     const received = Number(libc.recv(fd, into, into.byteLength, 0));
@@ -202,7 +215,10 @@ export function receiveBlocking(fd: number, into: Uint8Array): number {
   }
 }
 
-/** Sends all bytes, blocking this thread while the socket is full; returns false when the peer is gone. */
+/**
+ * Sends all bytes, and blocks this thread while the socket's buffer is full. Returns false if the peer has closed the
+ * socket.
+ */
 export function sendBlocking(fd: number, bytes: Uint8Array): boolean {
   let sent = 0;
   while (sent < bytes.byteLength) {
@@ -219,7 +235,7 @@ export function sendBlocking(fd: number, bytes: Uint8Array): boolean {
   return true;
 }
 
-/** Pins the calling thread to these processors. Does nothing when the process may no longer use them. */
+/** Pins the calling thread to these processors. Does nothing if the process may no longer use them. */
 export function pinThread(processors: readonly number[]): void {
   const mask = new Uint8Array(processorSetBytes);
   for (const processor of processors) {
@@ -239,7 +255,7 @@ export type WaitResult =
   | { readonly kind: "not a child" }
   | { readonly kind: "ended"; readonly status: number };
 
-/** Reaps one child if it has ended, without waiting; returns the kernel's wait status. */
+/** Reaps one child if it has ended, without blocking. Returns the kernel's wait status. */
 export function reapChild(pid: number): WaitResult {
   const status = [0];
   const result = libc.waitpid(pid, status, WNOHANG) as number;
@@ -250,7 +266,7 @@ export function reapChild(pid: number): WaitResult {
   throw new SystemCallError("waitpid", errno);
 }
 
-/** Returns any child that has ended and was not reaped, without reaping it; null when there is none. */
+/** Returns the pid of any child that has ended and was not yet reaped, without reaping it; null if there is none. */
 export function findEndedChild(): number | null {
   const info = new Int32Array(siginfoBytes / 4);
   if (libc.waitid(P_ALL, 0, info, WEXITED | WNOHANG | WNOWAIT) === 0) return info[siginfoPidAt / 4] || null;
@@ -259,7 +275,7 @@ export function findEndedChild(): number | null {
   throw new SystemCallError("waitid", errno);
 }
 
-/** Returns whether a process is a child of this one, ended or not. */
+/** Returns whether a process is a child of this process, running or not yet reaped. */
 export function isChild(pid: number): boolean {
   const info = new Int32Array(siginfoBytes / 4);
   if (libc.waitid(P_PID, pid, info, WEXITED | WNOHANG | WNOWAIT) === 0) return true;
@@ -268,7 +284,7 @@ export function isChild(pid: number): boolean {
   throw new SystemCallError("waitid", errno);
 }
 
-/** Sends a signal to every process of a group; returns false when there is none left. */
+/** Sends a signal to every process of a group. Returns false if the group has no process. */
 export function signalGroup(processGroup: number, signal: number): boolean {
   if (libc.kill(-processGroup, signal) === 0) return true;
   const errno = koffi.errno();

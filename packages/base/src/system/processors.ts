@@ -3,14 +3,17 @@ import { koffi } from "./koffi.ts";
 import { checkSystemCall } from "./system-error.ts";
 
 export interface UsableProcessors {
-  /** Numbers of the processors that this process may use: first one processor of each core, then the second ones. */
+  /**
+   * Numbers of the processors that this process may use. The first processors of all cores come first, then the second
+   * ones.
+   */
   readonly order: readonly number[];
-  /** Number of their cores: two processors of one core share its arithmetic units. */
+  /** Number of cores of these processors. Two processors of one core share its arithmetic units. */
   readonly coreCount: number;
 }
 
 const self = 0;
-/** A cpu_set_t: 1024 processors. */
+/** Size of a cpu_set_t, which has one bit for each of 1024 processors. */
 const setBytes = 128;
 
 export function usableProcessors(): UsableProcessors {
@@ -35,12 +38,15 @@ function coreOf(processor: number): string {
   try {
     return readFileSync(`/sys/devices/system/cpu/cpu${processor}/topology/thread_siblings_list`, "utf8");
   } catch {
-    // The kernel does not report cores: every processor counts as a core.
+    // The kernel does not report cores, so every processor counts as a core.
     return String(processor);
   }
 }
 
-/** Returns a function that yields the calling thread's processor to other threads; a call takes about 0.3 us when there are none. */
+/**
+ * Returns a function that yields the calling thread's processor to other threads. A call takes about 0.3 us if no
+ * thread is waiting.
+ */
 export function processorYield(): () => void {
   const schedYield = koffi.load(null).func("int sched_yield()");
   return () => void schedYield();

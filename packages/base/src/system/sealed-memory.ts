@@ -2,12 +2,12 @@ import { closeSync } from "node:fs";
 import { koffi } from "./koffi.ts";
 import { checkSystemCall } from "./system-error.ts";
 
-/** An anonymous memory file (`memfd`) that becomes immutable after it was written. */
+/** An anonymous memory file (`memfd`) that can be made immutable after it was written. */
 export interface SealableMemory {
   readonly fd: number;
   /**
-   * Makes the memory immutable for every holder of the descriptor: no writes, no truncation, no growth. Throws while a writable mapping
-   * exists.
+   * Makes the memory immutable for every process with the descriptor: it can be neither written, truncated nor grown.
+   * Throws while a writable mapping exists.
    */
   seal(): void;
   close(): void;
@@ -29,7 +29,7 @@ function bind() {
 
 const libc = bind();
 
-/** Opens empty memory that can be written through its descriptor. Throws SystemCallError when the system refuses. */
+/** Opens empty memory, which is written through its descriptor. Throws SystemCallError if the system call fails. */
 export function openSealableMemory(name: string): SealableMemory {
   const fd = checkSystemCall("memfd_create", libc.memfdCreate(name, MFD_CLOEXEC | MFD_ALLOW_SEALING) as number);
   return {

@@ -1,7 +1,7 @@
 import { getSystemErrorMap } from "node:util";
 import { koffi } from "./koffi.ts";
 
-/** A failed C library call: `code` is errno's name ("ENOMEM"), as in Node's own errors. */
+/** A failed C library call. As in Node's own errors, `code` is the name of errno ("ENOMEM"). */
 export class SystemCallError extends Error {
   readonly code: string;
   readonly errno: number;
@@ -15,7 +15,7 @@ export class SystemCallError extends Error {
   }
 }
 
-/** Returns the result of a call; throws SystemCallError with errno when it is negative. */
+/** Returns the result of a call. Throws SystemCallError with errno if the result is negative. */
 export function checkSystemCall(call: string, result: number): number {
   if (result < 0) throw new SystemCallError(call, koffi.errno());
   return result;

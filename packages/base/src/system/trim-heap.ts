@@ -1,8 +1,9 @@
 import { koffi } from "./koffi.ts";
 
 /**
- * Returns freed memory of the C library's allocator to the system, in another thread. glibc keeps it otherwise: 85 MB after the unload of
- * a MiniLM model, in the arena of the thread that ran it. Does nothing with another C library.
+ * Returns freed memory of the C library's allocator to the system, in another thread. Otherwise glibc keeps it: 85 MB
+ * after the unload of a MiniLM model, in the arena of the thread that ran the model. Does nothing with another C
+ * library.
  */
 export const trimHeap: () => Promise<void> = (() => {
   const trim = findTrim();
@@ -15,7 +16,7 @@ function findTrim() {
   try {
     return koffi.load(null).func("int malloc_trim(size_t pad)");
   } catch {
-    // musl has no such function, and returns freed memory by itself.
+    // musl has no `malloc_trim`, and returns freed memory without it.
     return null;
   }
 }

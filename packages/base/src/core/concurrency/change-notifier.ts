@@ -1,8 +1,14 @@
-/** Notifies waiters of changes: `notify` resolves every pending `nextChange`; later calls wait for the next change. */
+/**
+ * Notifies waiters of a change. `notify` resolves every pending `nextChange`; later calls of `nextChange` wait for the
+ * next change.
+ */
 export class ChangeNotifier {
   #nextChange = Promise.withResolvers<void>();
 
-  /** Resolves at the next `notify`. Call `nextChange` before reading the state that may change; otherwise a change in between is missed. */
+  /**
+   * Resolves at the next `notify`. Callers must call this before they read the state that may change. Otherwise they
+   * miss a change between the two.
+   */
   nextChange(): Promise<void> {
     return this.#nextChange.promise;
   }

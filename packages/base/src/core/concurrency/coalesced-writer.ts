@@ -1,4 +1,4 @@
-/** Coalesces writes: of the values that arrive during a write, only the last one is written next. */
+/** Coalesces writes. Of the values that arrive during a write, only the last one is written. */
 export class CoalescedWriter<Value> {
   readonly #write: (value: Value) => Promise<void>;
   #current: Promise<void> = Promise.resolve();

@@ -129,7 +129,7 @@ test("property: a semaphore never exceeds its permits, admits in order and loses
         await settled();
         assert.ok(inside.length <= placesMax);
         assert.equal(semaphore.waitingCount, waiting.size);
-        // Nobody waits while there is room.
+        // A caller waits only while all slots are in use.
         assert.ok(waiting.size === 0 || inside.length === placesMax);
       }
       assert.deepEqual(

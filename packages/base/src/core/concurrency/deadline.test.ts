@@ -4,7 +4,7 @@ import { test } from "node:test";
 import type { Clock } from "../clock.ts";
 import { openDeadline } from "./deadline.ts";
 
-/** A clock with one timer, which fires when the test says so. */
+/** Returns a clock with one timer, which fires when the test calls `fire`. */
 function openClock(): { readonly clock: Clock; readonly fire: () => void; readonly isSet: () => boolean } {
   let pending: (() => void) | null = null;
   const clock: Clock = {

@@ -1,22 +1,22 @@
 import type { Clock } from "../clock.ts";
 
 /**
- * A time-out whose signal aborts when the time has passed, or when the outer signal aborts. The owner disposes the deadline when nothing
- * waits any more.
+ * A time-out with a signal, which aborts when the time has elapsed or the outer signal aborts. The owner disposes the
+ * deadline once nothing waits for it any more.
  */
 export interface Deadline extends Disposable {
-  /** Aborts with the outer signal's reason, or with `createError()` when the time has passed. */
+  /** Aborts with the outer signal's reason, or with `createError()` when the time has elapsed. */
   readonly signal: AbortSignal;
-  /** True if the time has passed; false if the outer signal aborted first. */
+  /** True if the time has elapsed; false if the outer signal aborted first. */
   readonly hasExpired: boolean;
 }
 
 export interface DeadlineOptions {
   readonly clock: Clock;
   readonly afterMs: number;
-  /** The outer signal; null when only the time ends the wait. */
+  /** The outer signal; null if only the time-out aborts. */
   readonly signal: AbortSignal | null;
-  /** Creates the reason with which the signal aborts when the time has passed. */
+  /** Creates the abort reason for a time-out. */
   readonly createError?: () => Error;
 }
 

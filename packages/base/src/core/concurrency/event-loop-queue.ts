@@ -1,14 +1,14 @@
 /**
- * A queue in which long computations yield to the event loop: however many computations there are, one chunk of one of them runs between
- * two polls of the sockets. Without this, a request would wait for a chunk of each computation instead of one chunk.
+ * A queue in which long computations yield to the event loop. Between two polls of the sockets, only one chunk of one
+ * computation runs. Without the queue, a request would wait for a chunk of every computation.
  */
 export class EventLoopQueue {
   readonly #waiting: (() => void)[] = [];
   #isScheduled = false;
 
   /**
-   * Resolves when the caller may run its next chunk, in the order of the calls. The chunk ends at the caller's next `await`. Rejects when
-   * the signal has aborted by then.
+   * Resolves when the caller may run its next chunk, in the order of the calls. The chunk ends at the caller's next
+   * `await`. Rejects if the signal has aborted by that time.
    */
   next(signal: AbortSignal): Promise<void> {
     return new Promise((resolve, reject) => {
@@ -22,7 +22,7 @@ export class EventLoopQueue {
 
   #schedule(): void {
     this.#isScheduled = true;
-    // An immediate that is set while immediates run waits for the loop's next round.
+    // An immediate that is set by another immediate runs only after the event loop has polled the sockets.
     setImmediate(() => {
       this.#waiting.shift()?.();
       this.#isScheduled = false;
@@ -31,7 +31,7 @@ export class EventLoopQueue {
   }
 }
 
-/** The queue in which a computation yields, and the signal that cancels the computation. */
+/** The queue in which a computation waits between its chunks, and the signal that cancels the computation. */
 export interface YieldOptions {
   readonly loopQueue: EventLoopQueue;
   readonly signal: AbortSignal;

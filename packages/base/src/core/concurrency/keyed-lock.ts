@@ -1,6 +1,9 @@
 import { SerialQueue } from "./serial-queue.ts";
 
-/** A lock per key: tasks of one key run one after another, tasks of different keys at the same time. Keeps nothing for idle keys. */
+/**
+ * A lock per key. Tasks with the same key run one after another; tasks with different keys run concurrently. Idle keys
+ * use no memory.
+ */
 export class KeyedLock {
   readonly #queues = new Map<string, SerialQueue>();
 

@@ -1,6 +1,6 @@
 /**
- * A resource that the first call of `get` opens. Disposal closes the resource if it was opened. After a failed opening the next call tries
- * again.
+ * A resource that the first call of `get` opens. Disposal closes the resource if it was opened. If opening fails, the
+ * next call of `get` tries again.
  */
 export class LazyResource<Resource extends AsyncDisposable | Disposable> implements AsyncDisposable {
   readonly #open: () => Promise<Resource>;
@@ -11,7 +11,7 @@ export class LazyResource<Resource extends AsyncDisposable | Disposable> impleme
     this.#open = open;
   }
 
-  /** Null until the first call of `get`. */
+  /** The resource, or its pending opening; null before the first call of `get`. */
   get opened(): Promise<Resource> | null {
     return this.#resource;
   }
@@ -30,7 +30,7 @@ export class LazyResource<Resource extends AsyncDisposable | Disposable> impleme
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.#isClosed = true;
-    // The users of a failed opening have received its error.
+    // Callers of `get` have already received the error of a failed opening.
     const resource = await this.#resource?.catch(() => null);
     if (resource === undefined || resource === null) return;
     if (Symbol.asyncDispose in resource) await resource[Symbol.asyncDispose]();

@@ -1,4 +1,7 @@
-/** Rejects with the signal's reason as soon as it aborts; the promise itself continues, and its result is then ignored. */
+/**
+ * Resolves like the promise, but rejects with the signal's reason as soon as the signal aborts. The work behind the
+ * promise continues, and its result is ignored.
+ */
 export function rejectOnAbort<Value>(promise: Promise<Value>, signal: AbortSignal): Promise<Value> {
   if (signal.aborted) {
     promise.catch(() => {});

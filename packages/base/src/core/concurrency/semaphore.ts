@@ -1,4 +1,6 @@
-/** A limit on concurrent holders; further callers wait in order of arrival. The caller bounds how many wait. */
+/**
+ * A limit on concurrent holders. Further callers wait in order of arrival. The caller must bound the number of waiters.
+ */
 export class Semaphore {
   readonly #waiting = new Set<() => void>();
   #freeCount: number;
@@ -12,8 +14,8 @@ export class Semaphore {
   }
 
   /**
-   * Acquires a slot. Disposing the result releases the slot; a second disposal does nothing. Rejects with the signal's reason when the
-   * signal aborts first.
+   * Acquires a slot. Disposing the result releases the slot; a second disposal does nothing. Rejects with the signal's
+   * reason if the signal aborts before a slot is free.
    */
   async acquire(signal: AbortSignal | null): Promise<Disposable> {
     signal?.throwIfAborted();
@@ -53,7 +55,7 @@ export class Semaphore {
       this.#freeCount += 1;
       return;
     }
-    // The slot is handed over directly: no later caller can take it first.
+    // The next waiter receives the slot directly, so that a later caller cannot acquire it first.
     this.#waiting.delete(next);
     next();
   }

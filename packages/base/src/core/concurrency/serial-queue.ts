@@ -8,7 +8,10 @@ export class SerialQueue {
     return this.#count;
   }
 
-  /** Runs `work` after all earlier tasks have ended, and returns its result. Without earlier tasks it starts in a microtask. */
+  /**
+   * Runs `work` after all earlier tasks have settled, and returns its result. Without earlier tasks, `work` starts in a
+   * microtask.
+   */
   run<T>(work: () => Promise<T>): Promise<T> {
     this.#count += 1;
     const done = this.#last.then(work).finally(() => {

@@ -1,6 +1,6 @@
 /**
- * The owner of background tasks. `run` starts a task with the group's signal. Disposing the group aborts the signal, then waits for every
- * task. `onFailure` receives the error of a task that fails before the abort.
+ * The owner of background tasks. `run` starts a task with the group's signal. Disposing the group aborts the signal and
+ * waits for all tasks. `onFailure` receives the error of a task that fails before the abort.
  */
 export class TaskGroup implements AsyncDisposable {
   readonly #controller = new AbortController();
@@ -24,7 +24,7 @@ export class TaskGroup implements AsyncDisposable {
     this.#running.add(running);
   }
 
-  /** Waits for every task, including tasks that start meanwhile, and aborts none. */
+  /** Waits for all tasks, including those that start while it waits. Does not abort any task. */
   async waitForTasks(): Promise<void> {
     while (this.#running.size > 0) await Promise.all(this.#running);
   }
