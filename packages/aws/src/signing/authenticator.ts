@@ -16,7 +16,7 @@ import { verifyV2Header, verifyV2Query } from "./signature-v2.ts";
 
 export type CredentialLookup = (accessKeyId: string) => Credential | undefined;
 
-/** How the signature covers the body. The caller must verify the body accordingly. */
+/** The part of the body that the signature covers, and its expected hash. The caller must verify the body with it. */
 export type SignedPayload =
   | { readonly at: "unsigned" }
   | { readonly at: "sha256"; readonly hex: string }

@@ -8,7 +8,7 @@ export interface UnsignedCaller {
   readonly hasOwnerKey: boolean;
 }
 
-/** What a request without a signature may access, in addition to /ping, /health and URLs that contain a token. */
+/** The access of a request without a signature, in addition to /ping, /health and URLs that contain a token. */
 export interface UnsignedAccess {
   /** The platform's metrics, and the numbers on its page. Neither contains names of endpoints. */
   readonly platformMetrics: boolean;

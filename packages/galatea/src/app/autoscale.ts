@@ -10,7 +10,10 @@ import {
   type MetricSource,
 } from "@galatea/tools/simulation";
 
-/** `galatea autoscale simulate`: prints what a policy would do. Resolves with exit code 1 if an input cannot be read or is rejected. */
+/**
+ * Runs `galatea autoscale simulate`, which prints what a policy would do. Resolves with 1 if an input cannot be read or
+ * is rejected.
+ */
 export async function autoscale(options: AutoscaleOptions): Promise<number> {
   try {
     const simulation = await simulateScaling({

@@ -7,8 +7,8 @@ import { databasePaths, dataDirectories, platformUmask } from "../data-directory
 import type { BackupOptions } from "../options/index.ts";
 
 /**
- * `galatea backup FILE`: writes a copy of the records at one moment, whether or not a platform runs. Returns 1 if it
- * fails.
+ * Runs `galatea backup FILE`, which writes a consistent copy of the records, even while a platform runs. Returns 1 if
+ * it fails.
  */
 export function backup({ file, data }: BackupOptions): number {
   process.umask(platformUmask);
@@ -27,8 +27,8 @@ export function backup({ file, data }: BackupOptions): number {
 }
 
 /**
- * `galatea restore FILE`: replaces the records by those of a backup or a snapshot. Resolves with 1 if it fails, or if a
- * platform uses the directory.
+ * Runs `galatea restore FILE`, which replaces the records with those of a backup or a snapshot. Resolves with 1 if it
+ * fails or if a platform uses the directory.
  */
 export async function restore({ file, data }: BackupOptions): Promise<number> {
   process.umask(platformUmask);

@@ -14,9 +14,9 @@ interface KeptCertificate extends Certificate {
 }
 
 /**
- * Returns the platform's own certificate, created once and kept with its key below `directory`: the TLS listener uses
- * it, and the environment of `galatea env` trusts it. The first of the two creates it. A damaged one is kept aside,
- * logged and replaced; clients that trusted it need the new one.
+ * Returns the platform's own certificate, with which the TLS listener serves and which clients of `galatea env` trust.
+ * The first call generates it and stores it with its key in `directory`. A damaged certificate is logged, renamed and
+ * replaced. Clients that trusted it must then trust the new one.
  */
 export async function clientCertificate(directory: string, logger: Logger): Promise<Certificate> {
   const path = join(directory, "certificate.json");
@@ -36,7 +36,7 @@ export async function clientCertificate(directory: string, logger: Logger): Prom
   return made;
 }
 
-/** Returns null without a usable certificate. */
+/** Reads the stored certificate; null if there is none or it cannot be used. */
 async function readKept(path: string, logger: Logger): Promise<KeptCertificate | null> {
   let text: string;
   try {
@@ -62,7 +62,7 @@ async function readKept(path: string, logger: Logger): Promise<KeptCertificate |
   }
 }
 
-/** Throws unless the certificate is signed by its own key, which is stored with it, and a listener can use both. */
+/** Throws unless the certificate is self-signed, matches the stored key, and a listener can use both. */
 function checkCertificate({ certificatePem, keyPem, names, untilMs }: KeptCertificate): void {
   const certificate = new X509Certificate(certificatePem);
   const key = createPrivateKey(keyPem);

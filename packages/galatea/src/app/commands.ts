@@ -34,13 +34,13 @@ import {
 import { newFlags, newOptions } from "./new-repository/new-flags.ts";
 import { deleteFlags, listFlags, logsFlags, named, statusFlags } from "./platform-commands/flags.ts";
 
-/** A command as data; only `cli/command-line.ts` runs it. */
+/** A command and its flags. Only `cli/command-line.ts` runs it. */
 export interface Command {
   readonly name: string;
   readonly summary: string;
   readonly usage: string;
   readonly flags: FlagTable;
-  /** Set for a command that runs until it is stopped. */
+  /** True for a command that runs until it is stopped. */
   readonly lasting?: true;
   /** Resolves with the exit code. Throws UsageError for an invalid command line. */
   readonly run: (argv: readonly string[]) => Promise<number>;
@@ -52,7 +52,7 @@ interface CommandRow<Flags extends FlagTable> extends Omit<Command, "run" | "fla
   readonly run: (parsed: Parsed<OptionsOf<Flags>>) => Promise<number>;
 }
 
-/** Returns the command of a row. */
+/** Returns a command that parses its flags before it runs. */
 export function command<Flags extends FlagTable>({ positionalsMax, run, ...row }: CommandRow<Flags>): Command {
   return {
     ...row,
@@ -65,7 +65,10 @@ export function command<Flags extends FlagTable>({ positionalsMax, run, ...row }
   };
 }
 
-/** Each command imports only what it needs: a server does not load the platform, nor the platform the server. */
+/**
+ * All commands. Each imports only the code that it needs: a server does not load the platform, and the platform does
+ * not load the server.
+ */
 export const commands: readonly Command[] = [
   command({
     name: "serve",

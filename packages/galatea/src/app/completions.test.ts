@@ -13,7 +13,9 @@ function galatea(...args: readonly string[]) {
   return spawnSync(process.execPath, [main, ...args], { encoding: "utf8" });
 }
 
-/** Types lines into an interactive bash on a terminal, where a tab completes, and returns what it showed. */
+/**
+ * Types lines into an interactive bash on a terminal, in which a tab completes words. Returns the terminal's output.
+ */
 async function typed(lines: readonly string[], cwd: string): Promise<string> {
   const child = spawn("script", ["-qec", "bash --norc --noprofile -i", "/dev/null"], {
     cwd,

@@ -1,6 +1,6 @@
 import type { Flag, FlagTable } from "../options/index.ts";
 
-/** The description of a command. */
+/** The name, summary and flags of a command. */
 interface Described {
   readonly name: string;
   readonly summary: string;
@@ -11,8 +11,8 @@ export const shells = ["bash", "zsh", "fish"] as const;
 export type Shell = (typeof shells)[number];
 
 /**
- * Returns the script that completes `galatea` in a shell: commands, flags, the values of flags with a fixed set of
- * values, and otherwise file names.
+ * Returns the script that completes `galatea` in a shell. It completes commands, flags, and the values of flags with a
+ * fixed set of values; elsewhere it completes file names.
  */
 export function completionScript(shell: Shell, commands: readonly Described[]): string {
   return scripts[shell](commands);
@@ -20,17 +20,17 @@ export function completionScript(shell: Shell, commands: readonly Described[]): 
 
 const scripts: Readonly<Record<Shell, (commands: readonly Described[]) => string>> = { bash, zsh, fish };
 
-/** Returns the flags that have an effect. */
+/** Returns the flags of a command, without those that have no effect. */
 function effectiveFlags({ flags }: Described): readonly (readonly [string, Flag])[] {
   return Object.entries(flags).filter(([, flag]) => flag.effect === undefined);
 }
 
-/** Returns the forms of a flag: `--follow`, and also `-f` if it has a letter. */
+/** Returns the spellings of a flag: `--follow`, and `-f` if the flag has a letter. */
 function wordsOf(name: string, { short }: Flag): readonly string[] {
   return short === undefined ? [`--${name}`] : [`-${short}`, `--${name}`];
 }
 
-/** Returns the values of a flag with a fixed set of values; none for other flags. */
+/** Returns the values of a flag with a fixed set of values, and an empty list for other flags. */
 function choicesOf({ placeholder }: Flag): readonly string[] {
   return placeholder?.includes("|") === true ? placeholder.split("|") : [];
 }
@@ -111,7 +111,7 @@ function fish(commands: readonly Described[]): string {
   return `# fish completion of galatea: galatea completions fish | source\n${lines.join("\n")}\n`;
 }
 
-/** Quotes a word for all three shells. */
+/** Quotes a word for bash, zsh and fish. */
 function quoted(text: string): string {
   return `'${text.replaceAll("'", `'\\''`)}'`;
 }

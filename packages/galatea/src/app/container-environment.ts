@@ -9,35 +9,35 @@ import {
 import { flagVariables, type ServedContainerKind } from "../options/index.ts";
 import { inferenceTypes, type ContainerFormat, type InferenceType } from "@galatea/server/protocols";
 
-/** Settings of the container contract that come from the environment, independent of flags. */
+/** Settings of the container contract that the environment defines and no flag does. */
 export interface ContainerFrontEnd {
-  /** The model of /invocations; by default a name that no model has, as in Triton. */
+  /** The model that /invocations runs. As in Triton, the default is a name that no model has. */
   readonly defaultModelName: string;
   readonly pingMode: "ready" | "live";
   readonly language: ContainerFormat;
-  /** Maximum size of a call's body; null: the server's limit. */
+  /** Maximum size of an invocation's body in bytes; null: the server's limit. */
   readonly bodyBytesMax: number | null;
 }
 
 /**
- * The settings that the SAGEMAKER_* environment of a container defines, as the entry point of an image of its kind
- * reads them.
+ * The settings that a container's SAGEMAKER_* variables define. They are read as the entry point of an image of the
+ * same kind reads them.
  */
 export interface ContainerPlan extends ContainerFrontEnd {
-  /** SAGEMAKER_MULTI_MODEL=true: no models at start, archives on demand. */
+  /** True for SAGEMAKER_MULTI_MODEL=true: no models are loaded at the start, and archives are loaded on demand. */
   readonly multiModel: boolean;
   readonly repositories: readonly string[];
-  /** The interpretation of archives for another kind of container; null for Triton's own. */
+  /** The interpretation of archives by a container that is not Triton's; null for Triton. */
   readonly opened: OpenedContainer | null;
   readonly loadModels: readonly string[];
-  /** Log lines about settings without effect, and hints. */
+  /** Log lines with hints, and about settings that have no effect. */
   readonly notes: readonly string[];
 }
 
 const noPool = "tensors live in a growing, sparse memory file; it needs no size";
 const threads = "one event loop serves all connections";
 
-/** Variables of Triton's entry point without effect here, with the reason. */
+/** Variables of Triton's entry point that have no effect here, with the reason. */
 const inertVariables: Readonly<Record<string, string>> = {
   SAGEMAKER_SAFE_PORT_RANGE: "the other listeners are off unless enabled",
   SAGEMAKER_TRITON_SHM_DEFAULT_BYTE_SIZE: noPool,
@@ -51,7 +51,7 @@ const inertVariables: Readonly<Record<string, string>> = {
 
 const inferenceTypeName = "SAGEMAKER_TRITON_INFERENCE_TYPE";
 
-/** Variables of Triton's entry point that are read here or correspond to a flag. */
+/** Variables of Triton's entry point that this module reads or that set a flag. */
 const knownVariables: ReadonlySet<string> = new Set([
   "SAGEMAKER_TRITON_DEFAULT_MODEL_NAME",
   "SAGEMAKER_TRITON_PING_MODE",
@@ -65,7 +65,7 @@ type Environment = Readonly<Record<string, string | undefined>>;
 
 const noDefaultModel = "unspecified_SAGEMAKER_TRITON_DEFAULT_MODEL_NAME";
 
-/** Reads the contract's settings for a server whose models are set by flags. */
+/** Reads the contract's settings from the environment, for a server whose models are set by flags. */
 export function containerFrontEnd(env: Environment): ContainerFrontEnd {
   return {
     defaultModelName: env.SAGEMAKER_TRITON_DEFAULT_MODEL_NAME ?? noDefaultModel,
@@ -76,7 +76,8 @@ export function containerFrontEnd(env: Environment): ContainerFrontEnd {
 }
 
 /**
- * Reads the plan of a container of any kind; `mlRoot`: the directory that stands for /opt/ml. Throws ContainerRefusal.
+ * Reads the settings of a container of any kind. `mlRoot` is the directory that is used as /opt/ml. Throws
+ * ContainerRefusal.
  */
 export function containerPlan(kind: ServedContainerKind, env: Environment, mlRoot: string): ContainerPlan {
   return kind === "tritonserver" ? tritonPlan(env, mlRoot) : kindPlan(kind, env, mlRoot);
@@ -129,7 +130,7 @@ function checkedPingMode(mode: string | undefined): "ready" | "live" | undefined
   throw new ContainerRefusal(`SAGEMAKER_TRITON_PING_MODE must be ready or live, got: ${mode}`);
 }
 
-/** Throws the error of Triton's entry point for an invalid value. */
+/** Returns the inference type. For an invalid value, throws the error of Triton's entry point. */
 function checkedInferenceType(env: Environment): InferenceType {
   const value = env[inferenceTypeName] || "infer";
   const type = inferenceTypes.find((each) => each === value);

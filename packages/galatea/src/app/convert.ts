@@ -16,8 +16,8 @@ const printLine = (line: string) => void process.stdout.write(`${line}\n`);
 const warn = (line: string) => void process.stderr.write(`galatea convert: ${line}\n`);
 
 /**
- * `galatea convert`: writes the model, or the model with its configuration. Prints a summary; on failure prints the
- * error and resolves with 1.
+ * Runs `galatea convert`, which writes the model, or the model with its configuration. Prints a summary. On failure,
+ * prints the error and resolves with 1.
  */
 export async function convert(options: ConvertOptions): Promise<number> {
   using stop = stopSignal();

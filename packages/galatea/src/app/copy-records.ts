@@ -14,8 +14,9 @@ import type { RecordsCopyOptions } from "../options/index.ts";
 import { tableText } from "./platform-commands/table.ts";
 
 /**
- * `galatea records copy`: copies the records and metrics of one moment to an empty directory or database, and prints counts and checksums, which were
- * compared with those of the copy. Resolves with 1 if it fails; nothing is copied then.
+ * Runs `galatea records copy`, which copies records and metrics to an empty directory or database. The copy is
+ * consistent. Prints the counts and checksums, which it has compared with those of the copy. Resolves with 1 if it
+ * fails; then the target stays empty.
  */
 export async function copyRecordsCommand({ from, to }: RecordsCopyOptions): Promise<number> {
   process.umask(platformUmask);

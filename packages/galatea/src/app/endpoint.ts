@@ -9,7 +9,8 @@ interface EndpointResponse {
 const waitSeconds = 20;
 
 /**
- * `galatea endpoint stop NAME`, `galatea endpoint start NAME`: `start` returns when the endpoint is in service again.
+ * Runs `galatea endpoint stop NAME` or `galatea endpoint start NAME`. `start` resolves when the endpoint is in service
+ * again.
  */
 export function endpoint(options: EndpointOptions): Promise<number> {
   const { verb, name } = options;

@@ -18,8 +18,8 @@ import { OwnerKeysError } from "@galatea/aws/owner-keys";
 import { PlatformChoice } from "../data-directory/index.ts";
 
 /**
- * `galatea env`: writes the files for clients below the data directory, and prints the variables for `eval`. Resolves
- * with 1 if the files cannot be written; then it prints nothing, because the variables name them.
+ * Runs `galatea env`, which writes files for clients to the data directory and prints variables for `eval`. If the
+ * files cannot be written, prints no variables, because the variables contain the files' paths, and resolves with 1.
  */
 export async function env(options: EnvOptions): Promise<number> {
   try {
@@ -59,7 +59,7 @@ async function writtenEnvironment(options: EnvOptions): Promise<Readonly<Record<
   });
   for (const { path, text } of files) {
     await mkdir(dirname(path), { recursive: true });
-    // Written and renamed, so that concurrent readers see the old file or the new one.
+    // Written to another name and renamed, so that concurrent readers see either the old file or the new one.
     const partial = `${path}.${process.pid}`;
     await writeFile(partial, text);
     await rename(partial, path);
@@ -68,8 +68,8 @@ async function writtenEnvironment(options: EnvOptions): Promise<Readonly<Record<
 }
 
 /**
- * Returns the proxy with its authorities: those that the shell's AWS clients trusted before, from its own file or
- * the system's.
+ * Returns the certificates for the proxy: the platform's, and the authorities that the shell's AWS clients trusted
+ * before. These come from the shell's own file, or from the system.
  */
 async function clientProxy(clients: string, bundle: string): Promise<ClientProxy> {
   const { certificatePem } = await clientCertificate(clients, stderrLog());
@@ -78,7 +78,7 @@ async function clientProxy(clients: string, bundle: string): Promise<ClientProxy
   return { certificatePem, authoritiesPem };
 }
 
-/** Logs to stderr: the shell evaluates stdout. */
+/** Returns a logger that writes to stderr, because the shell evaluates stdout. */
 function stderrLog(): Logger {
   return createLogger((_level, message, fields) => {
     process.stderr.write(`galatea env: ${message} ${JSON.stringify(fields)}\n`);

@@ -9,7 +9,7 @@ interface EventsPage {
 const waitSeconds = 20;
 const eventsPerPage = 500;
 
-/** `galatea events`: prints the stored events, a line of JSON each, then new ones. */
+/** Runs `galatea events`, which prints the stored events as lines of JSON, and then new ones. */
 export function events(options: EventsOptions): Promise<number> {
   return withPlatformClient("events", options, async (client) => {
     for (let after = String(options.after); ;) {
@@ -19,14 +19,14 @@ export function events(options: EventsOptions): Promise<number> {
       if (page.events.length === 0 && !options.follow) return 0;
       const lines = page.events.map((event) => `${JSON.stringify(event)}\n`).join("");
       if (lines !== "") await written(lines);
-      // The reader of the output has closed it.
+      // The reader of stdout has closed it, as in `galatea events | head`.
       if (!process.stdout.writable) return 0;
       after = page.next;
     }
   });
 }
 
-/** Resolves when the reader has taken the text, or has closed the output. */
+/** Resolves when the reader of stdout has received the text or has closed stdout. */
 function written(text: string): Promise<void> {
   return new Promise((resolve) => process.stdout.write(text, () => resolve()));
 }

@@ -16,7 +16,7 @@ before(async () => {
 });
 after(() => rm(root, { recursive: true, force: true }));
 
-/** Creates the files of `galatea model add` that are read later. */
+/** Creates the files that `galatea model add` creates and other commands read. */
 async function made(directory: string): Promise<string> {
   const place = await frameworkLocation(directory, frameworkByName("sklearn")!);
   await mkdir(place.directory, { recursive: true });

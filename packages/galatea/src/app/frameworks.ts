@@ -15,7 +15,9 @@ import { installerEnvironment } from "./passed-environment.ts";
 import { knownPythons } from "./serving/python.ts";
 import { stopSignal } from "./stop-signal.ts";
 
-/** `galatea model`: sets up, removes and lists frameworks. Prints the progress; resolves with 1 if it fails. */
+/**
+ * Runs `galatea model`, which installs, removes and lists frameworks. Prints its progress. Resolves with 1 if it fails.
+ */
 export async function model(options: FrameworkOptions): Promise<number> {
   const { frameworks: directories } = dataDirectories(options.data, process.env);
   const shared = machineFrameworks(process.env);
@@ -55,7 +57,7 @@ export async function model(options: FrameworkOptions): Promise<number> {
     const made = await findFramework(directories, framework);
     const place = await addFramework({
       ...work,
-      // A framework that servers already find is neither checked again nor created twice.
+      // A framework that servers already find is neither checked nor installed again.
       directory: made === null ? directory : dirname(made.directory),
       wheels,
       anyBuild: options.anyBuild,

@@ -4,29 +4,29 @@ import { visibleReadings, GpuWatch, hasGpuDriver, visibleGpuCount } from "@galat
 import { runnerEnvironment } from "./passed-environment.ts";
 
 type Environment = Readonly<Record<string, string | undefined>>;
-/** The reading of one GPU. */
+/** The measured values of one GPU. */
 type Reading = Parameters<typeof visibleReadings>[0][number];
 
-/** The machine's GPUs, as the server uses them. */
+/** The machine's GPUs that the server uses. */
 export interface OpenedGpus extends AsyncDisposable {
-  /** Number of GPUs for models. */
+  /** Number of GPUs that models may use. */
   readonly count: number;
-  /** Bytes that were free on each at the start, all of them for models. A GPU without a reading has no limit. */
+  /** Free bytes of each GPU at the start, all of which models may use. A GPU without a reading has no limit. */
   readonly budgets: DeviceBytes;
-  /** Resolves with the bytes that processes use on them now. */
+  /** Resolves with the bytes of each GPU that these processes currently use. */
   readonly bytesOf: (pids: readonly number[]) => Promise<DeviceBytes>;
-  /** Null without NVIDIA's driver. */
+  /** Null if NVIDIA's driver is not installed. */
   readonly watch: GpuWatch | null;
 }
 
-/** Triton reads its gauges twice in each interval. */
+/** Triton, too, reads its gauges twice in each interval. */
 const readingsInInterval = 2;
 const intervalMsMin = 100;
-/** Maximum wait for the first reading; without one there are no limits. */
+/** Maximum time to wait for the first reading, in milliseconds. Without a reading, GPUs have no memory limits. */
 const firstMsMax = 5000;
 const responseMsMax = 2000;
 
-/** Starts reading GPUs, if NVIDIA's driver exists. */
+/** Starts reading the GPUs, if NVIDIA's driver is installed. */
 export async function openGpus(environment: Environment, intervalMs: number, log: Logger): Promise<OpenedGpus> {
   const visible = environment["CUDA_VISIBLE_DEVICES"] ?? null;
   const watch = watchGpus(Math.max(intervalMsMin, Math.ceil(intervalMs / readingsInInterval)), log);
@@ -62,7 +62,7 @@ export function usedDeviceBytes(readings: readonly Reading[], pids: readonly num
 }
 
 /**
- * Sets CUDA_DEVICE_ORDER, so that CUDA numbers GPUs by their bus, as the driver's library does, and not by their speed.
+ * Sets CUDA_DEVICE_ORDER. Without it, CUDA numbers GPUs by their speed; the driver's library numbers them by their bus.
  */
 export function withGpuOrder(
   environment: Readonly<Record<string, string>>,
@@ -71,7 +71,7 @@ export function withGpuOrder(
   return gpuCount === 0 ? environment : { CUDA_DEVICE_ORDER: "PCI_BUS_ID", ...environment };
 }
 
-/** Returns null without NVIDIA's driver. */
+/** Starts reading the GPUs; null if NVIDIA's driver is not installed. */
 export function watchGpus(intervalMs: number, log: Logger): GpuWatch | null {
   if (!hasGpuDriver()) return null;
   return new GpuWatch({ intervalMs, clock: systemClock, log, random: Math.random, env: runnerEnvironment() });

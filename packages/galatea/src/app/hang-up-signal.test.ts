@@ -23,11 +23,11 @@ after(() => rm(root, { recursive: true, force: true }));
 
 interface Started extends AsyncDisposable {
   readonly child: ChildProcess;
-  /** Resolves with the next match in the output, after the previous match. */
+  /** Resolves with the next match in the output. The search continues after the previous match. */
   seen(pattern: RegExp): Promise<RegExpExecArray>;
 }
 
-/** Starts a process in its own session, without a terminal, like a service. */
+/** Starts a process in a session of its own without a terminal, as a service manager does. */
 function started(command: string, args: readonly string[]): Started {
   const env = { ...process.env, HOME: root, TMPDIR: root };
   const child = spawn(command, args, { env, detached: true, stdio: ["ignore", "pipe", "pipe"] });
@@ -50,7 +50,7 @@ function started(command: string, args: readonly string[]): Started {
   };
 }
 
-/** Returns the path of scripts/start.js in an otherwise empty checkout. */
+/** Copies scripts/start.js to an otherwise empty checkout, and returns its path. */
 async function startScript(): Promise<string> {
   const checkout = join(root, "checkout");
   await mkdir(join(checkout, "scripts"), { recursive: true });
@@ -173,7 +173,10 @@ test("on SIGHUP, a server presents its current certificate files to new connecti
   assert.equal(await shownCertificate(port), second);
 });
 
-/** Runs a command in its own terminal, and closes that when the command has printed "is up". */
+/**
+ * A Python program that runs a command in a terminal of its own, and closes the terminal once the command has printed
+ * "is up".
+ */
 const inTerminal = `import os, pty, sys
 pid, terminal = pty.fork()
 if pid == 0:

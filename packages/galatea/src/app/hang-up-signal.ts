@@ -2,12 +2,15 @@ import { closeSync, openSync } from "node:fs";
 import { isatty } from "node:tty";
 
 /**
- * Runs `reload` at each SIGHUP until disposed, one run after another: signals during a run cause one more. `reload`
- * handles its own errors. If the terminal of this process was closed, the process ends as after SIGTERM: otherwise an
- * invisible server would keep its ports and its memory. A server started with nohup continues.
+ * Runs `reload` at each SIGHUP until disposed, never concurrently; several signals during a run cause one more run.
+ * `reload` must handle its errors.
+ *
+ * If SIGHUP means that this process's terminal was closed, the process ends as after SIGTERM. Otherwise an invisible
+ * server would keep its ports and its memory. A server that was started with nohup continues.
  */
 export function onHangUp(reload: () => Promise<void>): Disposable {
-  // Node resets nohup's ignored SIGHUP; but with nohup none of these descriptors is a terminal.
+  // With nohup, none of these descriptors is a terminal. This must be checked because Node resets the SIGHUP action
+  // that nohup ignores.
   const endsWithTerminal = [0, 1, 2].some((fd) => isatty(fd)) && hasTerminal();
   let running: Promise<void> | null = null;
   let isDue = false;
@@ -30,7 +33,10 @@ export function onHangUp(reload: () => Promise<void>): Disposable {
   return { [Symbol.dispose]: () => void process.off("SIGHUP", listen) };
 }
 
-/** Returns whether this process has a controlling terminal: the kernel removes it before it sends SIGHUP for it. */
+/**
+ * Returns whether this process has a controlling terminal. When a terminal is closed, the kernel removes it from the
+ * process before it sends SIGHUP.
+ */
 function hasTerminal(): boolean {
   try {
     closeSync(openSync("/dev/tty", "r"));

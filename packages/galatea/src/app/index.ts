@@ -1,3 +1,3 @@
-/** The composition root: the commands, and the only reader of the environment. */
+/** The commands and their dependencies. Only this module reads the environment. */
 export { commands, type Command } from "./commands.ts";
 export { serverVersion } from "./version.ts";

@@ -11,7 +11,7 @@ import { isShellOfNpx } from "./npx-parent.ts";
 const root = fileURLToPath(new URL("../../../../", import.meta.url));
 const main = fileURLToPath(new URL("../main.ts", import.meta.url));
 
-/** Starts a platform as a descendant of another process. Its output ends when the last descendant has ended. */
+/** Starts a platform as a descendant of another process. The output ends when the last descendant has ended. */
 async function startPlatform(t: TestContext, command: string, args: readonly string[]) {
   const directory = await mkdtemp(join(tmpdir(), "npx-parent-"));
   const data = join(directory, "data");
@@ -20,7 +20,7 @@ async function startPlatform(t: TestContext, command: string, args: readonly str
     args.map((word) => word.replace("DATA", data)),
     {
       cwd: root,
-      // A killed platform leaves its temporary files behind.
+      // A killed platform does not remove its temporary files, so it gets a directory that the test removes.
       env: { ...process.env, TMPDIR: directory },
       stdio: ["ignore", "pipe", "pipe"],
       detached: true,
@@ -62,7 +62,7 @@ test("a platform shuts down when its npx process is killed", async (t) => {
 
 test("a platform shuts down when its npx process is killed during the start", async (t) => {
   const directory = await mkdtemp(join(tmpdir(), "npx-parent-"));
-  // The shell of npx kills npx before the program starts.
+  // npx is killed by its own shell before the program starts.
   const script = `kill -KILL $PPID; '${process.execPath}' '${main}' up --port=0 --data='${directory}/data'`;
   const child = spawn("npx", ["--no", "-c", script], {
     cwd: root,
@@ -70,7 +70,7 @@ test("a platform shuts down when its npx process is killed during the start", as
     detached: true,
   });
   t.after(async () => {
-    // The group has ended unless the test fails.
+    // The group is still running only if the test has failed.
     if (!child.stdout.closed) process.kill(-child.pid!, "SIGKILL");
     await rm(directory, { recursive: true, force: true });
   });

@@ -5,20 +5,22 @@ import { setParentDeathSignal } from "@galatea/base/system";
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
-/** A process, read from /proc. */
+/** A process, as /proc describes it. */
 export interface ParentProcess {
   readonly pid: number;
   readonly parentPid: number;
-  /** The command line, beginning with the program's name. */
+  /** The command line, which begins with the program's name. */
   readonly command: readonly string[];
 }
 
 /**
- * Ends this process with `npx`. `npx galatea ...` runs this program below its own shell, and passes signals on to
- * the shell only; so the kernel is asked to send SIGTERM when that shell ends. A killed npx (SIGKILL) passes nothing
- * on, and the kernel reports only a parent's end: the shell's parent is polled. A server that was started in another
- * way continues after its parent's end: in a shell's background, with nohup, under an init. Call it after SIGTERM has a
- * listener.
+ * Ends this process when `npx` ends. `npx galatea ...` runs this program in a shell of its own and forwards signals
+ * only to that shell. The kernel therefore sends SIGTERM to this process when the shell ends.
+ *
+ * A killed npx (SIGKILL) forwards nothing, and the kernel reports only the end of a direct parent. This process
+ * therefore polls the parent of the shell. A server that was started in another way continues after its parent has
+ * ended: in the background of a shell, with nohup, or under an init system. Call this after a listener for SIGTERM was
+ * added.
  */
 export async function endWithNpx(environment: Environment, parentPid: number, clock: Clock): Promise<void> {
   if (environment["npm_command"] !== "exec") return;
@@ -27,7 +29,7 @@ export async function endWithNpx(environment: Environment, parentPid: number, cl
   const grandparent = await readParent(parent.parentPid);
   setParentDeathSignal(constants.signals.SIGTERM);
   const end = () => process.kill(process.pid, "SIGTERM");
-  // The parent may have ended just before the request to the kernel.
+  // The parent may have ended just before `setParentDeathSignal`, which would then never send the signal.
   if (process.ppid !== parentPid) return void end();
   if (isNpx(parent)) return;
   // npx may have been killed while this program was loading.
@@ -41,7 +43,10 @@ export async function endWithNpx(environment: Environment, parentPid: number, cl
 
 const pollMs = 2000;
 
-/** Returns whether the parent is npx or its shell, which runs npm's script even after npx has ended. All descendants of npx inherit the variables. */
+/**
+ * Returns whether the parent is npx or its shell. npm's variables alone do not show this, because all descendants of
+ * npx inherit them. npx itself may have ended already.
+ */
 export function isShellOfNpx(parent: ParentProcess, environment: Environment): boolean {
   if (isNpx(parent)) return true;
   const { npm_lifecycle_event: event, npm_lifecycle_script: script = "" } = environment;
@@ -49,7 +54,10 @@ export function isShellOfNpx(parent: ParentProcess, environment: Environment): b
   return event === "npx" && script !== "" && option === "-c" && words.startsWith(script);
 }
 
-/** npm renames its process to "npm exec <program>"; before that, the program file identifies it. */
+/**
+ * Returns whether a process is npx. npm renames its process to "npm exec <program>"; before that, the path of the
+ * program file identifies it.
+ */
 function isNpx({ command }: ParentProcess): boolean {
   const [program = "", script = ""] = command;
   return /^(npm exec|npx)( |$)/.test(program) || /\/npx(-cli\.js)?$/.test(script);
@@ -58,7 +66,7 @@ function isNpx({ command }: ParentProcess): boolean {
 async function readParent(pid: number): Promise<ParentProcess | null> {
   const [stat, command] = await Promise.all([readProcessFile(pid, "stat"), readProcessFile(pid, "cmdline")]);
   if (stat === null || command === null) return null;
-  // State and parent follow the name in parentheses, which may contain any characters.
+  // State and parent follow the name in parentheses, which may itself contain parentheses.
   const [, parentPid] = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
   return { pid, parentPid: Number(parentPid), command: command.split("\0") };
 }

@@ -2,7 +2,7 @@ import { threadVariables } from "./thread-environment.ts";
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
-/** Variables that every container and package installer gets from its parent. */
+/** Variables that every container and package installer inherits. */
 const names: readonly string[] = [
   "PATH",
   "HOME",
@@ -22,21 +22,27 @@ const names: readonly string[] = [
   "no_proxy",
   "SSL_CERT_FILE",
   "TOKENIZERS_PARALLELISM",
-  // Visibility and numbering of GPUs.
+  // Visibility and numbering of GPUs in CUDA.
   "CUDA_VISIBLE_DEVICES",
   "CUDA_DEVICE_ORDER",
   ...threadVariables,
 ];
 const prefixes = ["PIP_", "UV_", "PYTHON"];
 
-/** The environment of package installers in a platform's containers, as JSON. CreateModel rejects the name. */
+/**
+ * Variable with the environment of package installers in a platform's containers, as JSON. CreateModel rejects a model
+ * that sets it.
+ */
 const installerVariable = "GALATEA_INSTALLER_ENVIRONMENT";
-/** Package indexes, which may include the operator's passwords, are not passed to models. */
+/**
+ * Prefixes of the settings of package installers. Models do not get them, because URLs of package indexes may contain
+ * the operator's passwords.
+ */
 const installerPrefixes = ["PIP_", "UV_"];
 
 /**
- * Settings of this Node process, which would be wrong in a Node process of model code, and variables between a platform
- * and its containers.
+ * Settings of this Node process, which would be wrong for a Node process of model code, and variables that a platform
+ * sets for its containers.
  */
 const ownNames = [
   "NODE_OPTIONS",
@@ -50,7 +56,7 @@ const ownNames = [
 
 /**
  * Returns the environment of containers and package installers: the listed names, and the configuration of installers
- * and Python. Nothing else is passed on, so that the owner's secrets stay in the platform.
+ * and Python. No other variable is included, so that the owner's secrets stay in the platform.
  */
 export function passedEnvironment(from: Environment = process.env): Readonly<Record<string, string>> {
   return chosen(
@@ -61,8 +67,9 @@ export function passedEnvironment(from: Environment = process.env): Readonly<Rec
 }
 
 /**
- * Returns the environment of a platform's containers. Their variables belong to tenants, but installers there write
- * environments that all containers share: so these get the operator's environment apart.
+ * Returns the environment of a platform's containers. A container's variables belong to its tenant, but its installers
+ * write environments that all containers share. Installers therefore get the operator's environment, which is in a
+ * separate variable.
  */
 export function platformContainerEnvironment(
   operators: Readonly<Record<string, string>>,
@@ -74,8 +81,8 @@ export function platformContainerEnvironment(
 }
 
 /**
- * Returns the environment of package installers: in a platform's container the operator's, elsewhere this process's
- * own.
+ * Returns the environment of package installers. In a platform's container, it is the operator's environment;
+ * elsewhere, it is that of this process.
  */
 export function installerEnvironment(from: Environment = process.env): Readonly<Record<string, string>> {
   const operators = from[installerVariable];
@@ -83,14 +90,17 @@ export function installerEnvironment(from: Environment = process.env): Readonly<
 }
 
 /**
- * Returns the environment of model code: the server's whole one, as in Triton, where models run in children of the
- * server.
+ * Returns the environment of model code: all variables of the server except those of `ownNames`. As in Triton, models
+ * run in child processes of the server.
  */
 export function modelEnvironment(from: Environment = process.env): Readonly<Record<string, string>> {
   return chosen(from, (name) => !ownNames.includes(name));
 }
 
-/** Returns the environment of our own processes that run models: in addition the directory of Node's compile cache. */
+/**
+ * Returns the environment of this product's processes that run models: that of model code, and the directory of Node's
+ * compile cache.
+ */
 export function runnerEnvironment(from: Environment = process.env): Readonly<Record<string, string>> {
   return chosen(from, (name) => !ownNames.includes(name) || name === "NODE_COMPILE_CACHE");
 }

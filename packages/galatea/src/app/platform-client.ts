@@ -5,9 +5,9 @@ import { OwnerKeysError } from "@galatea/aws/owner-keys";
 import type { PlatformAddressOptions } from "../options/index.ts";
 import { dataDirectories, findRunningPlatform, PlatformChoice } from "../data-directory/index.ts";
 
-/** A call that the platform refused, or that got no response. The message is printed as it is. */
+/** A call that the platform rejected or did not respond to. The message is printed unchanged. */
 export class PlatformRequestError extends Error {
-  /** The error code of the service; null if there was no response. */
+  /** The error code of the service; null if the platform did not respond. */
   readonly code: string | null;
 
   constructor(
@@ -23,7 +23,7 @@ export class PlatformRequestError extends Error {
 /** The services that commands call, with the prefix of their operations in X-Amz-Target. */
 const targets = { sagemaker: "SageMaker", logs: "Logs_20140328" } as const;
 
-/** Calls a running platform, signed with the owner's key. */
+/** Calls a running platform. The owner's key signs the calls. */
 export class PlatformClient {
   readonly platform: TargetPlatform;
 
@@ -31,7 +31,7 @@ export class PlatformClient {
     this.platform = platform;
   }
 
-  /** Throws PlatformRefusal if no platform runs and no flag gives an address. */
+  /** Opens a client. Throws PlatformRequestError if no platform runs and no flag gives an address. */
   static async open(place: PlatformAddressOptions): Promise<PlatformClient> {
     const log = createLogger((_level, message, fields) => {
       process.stderr.write(`galatea: ${message} ${JSON.stringify(fields)}\n`);
@@ -45,19 +45,19 @@ export class PlatformClient {
     return new PlatformClient(await resolveTargetPlatform(place, process.env, log));
   }
 
-  /** Requests a path below /galatea/. Resolves with the response's JSON; rejects with PlatformRefusal. */
+  /** Requests a path below /galatea/. Resolves with the response's JSON; rejects with PlatformRequestError. */
   async request(method: "GET" | "POST", path: string): Promise<unknown> {
     return await (await this.#send("sagemaker", { method, path, body: "", headers: {} })).json();
   }
 
-  /** Calls an operation of a service. Resolves with its output; rejects with PlatformRefusal. */
+  /** Calls an operation of a service. Resolves with its output; rejects with PlatformRequestError. */
   async call<Output>(service: keyof typeof targets, operation: string, input: object): Promise<Output> {
     return (await (await this.open(service, operation, input)).json()) as Output;
   }
 
   /**
-   * Calls an operation of a service. Resolves with its response once the head has arrived; rejects with
-   * PlatformRefusal.
+   * Calls an operation of a service. Resolves with its response once the response's head has arrived; rejects with
+   * PlatformRequestError.
    */
   async open(service: keyof typeof targets, operation: string, input: object): Promise<Response> {
     const headers = {

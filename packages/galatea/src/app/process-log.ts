@@ -1,6 +1,6 @@
 import { createTritonLog, type TritonLog } from "./serving/triton-log.ts";
 
-/** Opens the log of a platform or an agent, on stderr: stdout has the summary of its start. */
+/** Opens the log of a platform or an agent on stderr. Stdout is reserved for the start summary. */
 export function openProcessLog(): TritonLog {
   return createTritonLog({
     verbose: false,

@@ -1,14 +1,14 @@
 import type { constants } from "node:os";
 import { setCloseOnExec } from "@galatea/base/system";
 
-/** The signal of `galatea restart`. SIGUSR1 is not free: it starts Node's debugger. */
+/** The signal that `galatea restart` sends. SIGUSR1 cannot be used, because it starts Node's debugger. */
 export const restartSignal = "SIGUSR2" satisfies keyof typeof constants.signals;
 
-/** The environment variable with the file descriptor of the listening socket, for the program that replaces the platform. */
+/** The variable with the descriptor of the listening socket, for the program that replaces this process. */
 const socketVariable = "GALATEA_LISTENING_FD";
 
 export interface RestartSignal extends Disposable {
-  /** Resolves at the first signal; never rejects. */
+  /** Resolves at the first restart signal. Never rejects. */
   readonly requested: Promise<"restart">;
 }
 
@@ -21,8 +21,8 @@ export function onRestart(): RestartSignal {
 }
 
 /**
- * Returns the file descriptor of the listening socket that the replaced platform left open; null after a normal start. Clears the variable, so a
- * second call returns null.
+ * Returns the descriptor of the listening socket that the replaced process left open; null after a normal start.
+ * Deletes the variable, so a second call returns null.
  */
 export function takeListeningSocket(): number | null {
   const text = process.env[socketVariable];
@@ -33,11 +33,11 @@ export function takeListeningSocket(): number | null {
   return fd;
 }
 
-/** Replaces this process with the installed program (exec), with the same arguments and process id. */
+/** Replaces this process with the installed program (exec). The arguments and the process id stay the same. */
 export function replaceProcess(listeningFd: number): never {
   const [node, script, ...args] = process.argv;
   const env = { ...process.env, [socketVariable]: String(listeningFd) };
-  // `execve` is optional in Node's types because Windows has none.
+  // `execve` is optional in Node's types because Windows does not have it.
   process.execve?.(process.execPath, [node, ...process.execArgv, script, ...args] as string[], env);
   throw new Error("the program could not be restarted");
 }

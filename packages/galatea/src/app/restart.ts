@@ -7,8 +7,8 @@ import { findRunningPlatform, PlatformChoice, type RunningPlatform } from "../da
 const pollMs = 20;
 
 /**
- * `galatea restart`: makes the running platform replace itself with the installed program, with the same arguments. Returns when the new platform
- * is up. Instances keep running, with the models that they have loaded.
+ * Runs `galatea restart`, which makes the running platform replace itself with the installed program, with the same
+ * arguments. Resolves when the new platform is ready. Instances keep running, with their loaded models.
  */
 export async function restart(options: RestartOptions): Promise<number> {
   try {
@@ -27,7 +27,7 @@ export async function restart(options: RestartOptions): Promise<number> {
   }
 }
 
-/** Resolves with the platform when it is up again; null when its process has ended. */
+/** Resolves with the platform when it is ready again; null if its process has ended. */
 async function restarted(before: RunningPlatform, options: RestartOptions): Promise<RunningPlatform | null> {
   const { pid, startTicks } = before.process;
   const place = { ...options, data: before.dataDirectory };

@@ -6,12 +6,12 @@ import type { Platform } from "./platform/platform.ts";
 
 export interface StandbyOptions {
   readonly options: Pick<UpOptions, "host" | "port" | "records">;
-  /** The listening socket of the previous process of this platform; null after a normal start. */
+  /** The listening socket of this platform's previous process; null after a normal start. */
   readonly listeningFd: number | null;
   readonly log: Logger;
 }
 
-/** Opens the platform; while another one has the records, waits for its end and tries again. */
+/** Opens the platform. While another platform has the records, waits until it has released them and tries again. */
 export async function openAsStandby(
   open: (listeningFd: number | null) => Promise<Platform>,
   standby: StandbyOptions,
@@ -40,7 +40,7 @@ async function waitWhileTaken({ options, listeningFd, log }: StandbyOptions): Pr
     leader = found;
     log.info("standby: another platform has the records", { leader });
   };
-  // The signal that stops this process ends it at once: a standby holds nothing.
+  // This signal never aborts, because a stop signal ends the process at once: a standby has no state to save.
   const { signal } = new AbortController();
   try {
     await waitForWriterLock({ address, clock: systemClock, logger: log, signal, onHolder });

@@ -5,15 +5,15 @@ export interface StartFacts {
   readonly url: string;
   readonly startMs: number;
   readonly dataDirectory: string;
-  /** The source of the keys that callers sign with; null without authentication. */
+  /** The source of the keys with which callers sign; null: requests are not authenticated. */
   readonly keys: KeySource | null;
-  /** The words that start this program. */
+  /** The command that starts this program. */
   readonly program: string;
-  /** The kinds of isolation between tenants that this machine does not offer. */
+  /** The kinds of isolation between tenants that this machine cannot apply. */
   readonly confinementGaps: readonly string[];
 }
 
-/** Returns the text that `galatea up` prints on stdout once it is ready. The first line has the URL. */
+/** Returns the text that `galatea up` prints on stdout when it is ready. The first line contains the URL. */
 export function startSummary({ url, startMs, dataDirectory, keys, program, confinementGaps }: StartFacts): string {
   const callers =
     keys === null

@@ -4,17 +4,18 @@ const names = ["SIGTERM", "SIGINT"] as const;
 export type StopName = (typeof names)[number];
 
 /**
- * Signals within this time count as one: a terminal sends Ctrl-C to every process of its foreground group, and npm
- * passes it on to a child that has already got it.
+ * Time within which further signals count as the first one, in milliseconds. On Ctrl-C, a terminal signals every
+ * process of its foreground group, and npm also forwards the signal to its child.
  */
 const sameStopMs = 300;
 
-/** Waits for SIGTERM or SIGINT, and keeps the process alive until it is disposed of. */
+/** A listener for SIGTERM and SIGINT. Keeps the process alive until disposed. */
 export interface StopSignal extends Disposable {
-  /** Resolves with the name of the first signal. */
+  /** Resolves with the name of the first stop signal. */
   readonly stopped: Promise<StopName>;
   /**
-   * Resolves with the name of a second signal, after `sameStopMs`: its sender does not want to wait for the shutdown.
+   * Resolves with the name of a second stop signal, which arrived at least `sameStopMs` after the first. The caller
+   * should then end the process at once.
    */
   readonly insisted: Promise<StopName>;
 }
@@ -46,12 +47,12 @@ export function stopSignal(clock: Clock = systemClock): StopSignal {
 }
 
 /**
- * Ends this process by the signal's default action, so that its parent sees the reason. Unlike an exit, it closes
- * nothing and does not wait for a blocked file system.
+ * Ends this process by the signal's default action, so that its parent sees the reason. Unlike an exit, this does not
+ * close anything and does not wait for a blocked file system.
  */
 export function endBySignal(stop: StopSignal, name: StopName): never {
   stop[Symbol.dispose]();
   process.kill(process.pid, name);
-  // The kernel ignores signals without a listener for the first process of a container.
+  // The kernel ignores signals without a listener for the first process of a container, so this process exits itself.
   process.exit(name === "SIGINT" ? 130 : 143);
 }

@@ -10,20 +10,22 @@ import {
 import { platformDefaults, type PlatformAddressOptions } from "../options/index.ts";
 import { findKeySource, OwnerKeysError, readOwnerKeys, type RootKey } from "@galatea/aws/owner-keys";
 
-/** The complete address and credentials of the platform that a command calls. */
+/** The address and credentials of the platform that a command calls. */
 export interface TargetPlatform {
   readonly url: string;
   readonly region: string;
-  /** Allows everything on the platform. */
+  /** The owner's key, which allows everything on the platform. */
   readonly key: RootKey;
   readonly directories: DataDirectories;
-  /** False if neither a flag nor a running platform gives the address: it is then the default of `galatea up`. */
+  /**
+   * False if neither a flag nor a running platform gives the address. It is then the default address of `galatea up`.
+   */
   readonly hasFoundAddress: boolean;
 }
 
 /**
- * Completes the flags from the running platform, else with the defaults of `galatea up`. Throws PlatformChoice if
- * several platforms run and no flag selects one, and OwnerKeysError if the key cannot be read.
+ * Completes the flags with the address of the running platform, or with the defaults of `galatea up`. Throws
+ * PlatformChoice if several platforms run and no flag selects one. Throws OwnerKeysError if the key cannot be read.
  */
 export async function resolveTargetPlatform(
   place: PlatformAddressOptions,

@@ -1,6 +1,6 @@
 type Environment = Readonly<Record<string, string>>;
 
-/** Variables from which Python's numerical libraries size their pools when they are loaded. */
+/** Variables with which Python's numerical libraries set the sizes of their thread pools when they are loaded. */
 export const threadVariables = [
   "OMP_NUM_THREADS",
   "OPENBLAS_NUM_THREADS",
@@ -10,9 +10,9 @@ export const threadVariables = [
 ] as const;
 
 /**
- * Returns the environment of models with a number of threads for each process's libraries; exported variables stay.
- * With null nothing is set: libraries use their variables, and without any numpy uses one thread and the others all
- * processors.
+ * Returns the environment of models, with a number of threads for the numerical libraries of each process. Variables
+ * that are already set do not change. With null, nothing is set: without these variables, numpy uses one thread and the
+ * other libraries use all processors.
  */
 export function withThreads(environment: Environment, threads: number | null): Environment {
   if (threads === null) return environment;

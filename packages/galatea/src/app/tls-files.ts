@@ -2,7 +2,10 @@ import { readFile } from "node:fs/promises";
 import { createSecureContext } from "node:tls";
 import type { Certificate } from "@galatea/base/certificates";
 
-/** Paths of the PEM files by which one side of a mutual TLS connection identifies itself and recognizes the other. */
+/**
+ * Paths of PEM files for one side of a mutual TLS connection: its own certificate and key, and the certificate
+ * authorities of the other side.
+ */
 export interface TlsPaths {
   readonly tlsCert: string;
   readonly tlsKey: string;
@@ -11,11 +14,14 @@ export interface TlsPaths {
 
 export interface TlsFiles {
   readonly certificate: Certificate;
-  /** The authorities of the other side's certificates. */
+  /** The certificate authorities of the other side. */
   readonly caPem: string;
 }
 
-/** Reads the files. Rejects with an error that names the flag if one cannot be read, or if they do not belong together. `prefix`: of the flags' names. */
+/**
+ * Reads the files. Rejects with an error that names the flag if a file cannot be read, or if certificate and key do not
+ * match. `prefix` is the prefix of the flags' names.
+ */
 export async function readTlsFiles({ tlsCert, tlsKey, tlsCa }: TlsPaths, prefix = "--tls"): Promise<TlsFiles> {
   const [certificatePem, keyPem, caPem] = await Promise.all([
     readPem(tlsCert, `${prefix}-cert`),

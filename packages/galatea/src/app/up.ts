@@ -30,15 +30,16 @@ import { serverVersion } from "./version.ts";
 import type { TritonLog } from "./serving/triton-log.ts";
 import { openProcessLog } from "./process-log.ts";
 
-/** Maximum wait of a stop for the last log lines. */
+/** Maximum time that a stop waits until the last log lines are written, in milliseconds. */
 const lastLinesMsMax = 1000;
 const graceSecs = platformServerLimits.stopGraceMs / 1000;
 
 /**
- * `galatea up`: prints a summary with the URL on stdout when it is ready; logs go to stderr. Resolves with 0 after a signal, with 1 when another
- * platform has taken the records. A signal before the
- * platform is open, or a second one during the stop, kills the process: this is safe, because kill -9 loses no data.
- * `clock`: the clock of the platform's services.
+ * Runs `galatea up`. Prints a summary with the URL on stdout when the platform is ready; logs go to stderr. Resolves
+ * with 0 after a signal, and with 1 when another platform has acquired the records.
+ *
+ * A signal before the platform is ready, or a second one during the stop, kills the process. This is safe, because even
+ * SIGKILL loses no data. `clock` is the clock of the platform's services.
  */
 export async function up(options: UpOptions, clock: Clock = systemClock): Promise<number> {
   process.umask(platformUmask);
@@ -73,7 +74,8 @@ export async function up(options: UpOptions, clock: Clock = systemClock): Promis
       keys: options.open ? null : keys,
       proxySecret: keys[0].secretAccessKey,
       log,
-      // Containers search the same directory of frameworks as this process, whatever the variables of their models.
+      // Set for all containers, so that they search the same framework directory as this process, whatever variables
+      // their models set.
       environment: { ...passedEnvironment(), GALATEA_FRAMEWORKS: machineFrameworks(process.env) },
       serverLimits: platformServerLimits,
       requestMemory: requestMemory(options.requestMemoryBytes),
@@ -102,7 +104,7 @@ interface Running {
   readonly restart: ReturnType<typeof onRestart>;
 }
 
-/** Resolves with the exit code when the platform has stopped. */
+/** Waits until the platform has stopped, and resolves with the exit code. */
 async function runUntilStopped(
   platform: Platform,
   options: UpOptions,
@@ -145,7 +147,7 @@ function printSummary(
   process.stdout.write(summary);
 }
 
-/** Stops this platform, leaves its instances running, and replaces the process with the installed program. */
+/** Stops this platform, leaves its instances running, and replaces this process with the installed program. */
 async function restartPlatform(platform: Platform, log: TritonLog): Promise<never> {
   log.info("restarting: instances keep running, and the new platform process adopts them");
   const listeningFd = platform.detach();
@@ -158,7 +160,10 @@ function sourceOf({ credentials }: UpOptions, directories: DataDirectories): Key
   return findKeySource(credentials, process.env, credentialsPath(directories));
 }
 
-/** Returns the keys to start with. Checks the data directory first, which may hold the file of keys. */
+/**
+ * Returns the keys with which the platform starts. Checks the data directory first, because it may contain the file of
+ * keys.
+ */
 async function startingKeys(options: UpOptions, directories: DataDirectories, log: Logger) {
   await checkDataLayout(directories);
   if (options.standby && !options.open && sourceOf(options, directories).from === "data directory") {
@@ -170,7 +175,10 @@ async function startingKeys(options: UpOptions, directories: DataDirectories, lo
   return await readOwnerKeys(sourceOf(options, directories), log);
 }
 
-/** Handles SIGHUP: reads the keys again, and rejects keys that are no longer in the file. An unusable file changes nothing. */
+/**
+ * Handles SIGHUP: reads the keys again, and rejects keys that are no longer in the file. If the file cannot be used,
+ * the current keys stay accepted.
+ */
 async function reloadKeys(platform: Platform, source: () => KeySource, log: Logger): Promise<void> {
   try {
     const from = source();
@@ -188,7 +196,7 @@ async function reloadKeys(platform: Platform, source: () => KeySource, log: Logg
   }
 }
 
-/** Writes the file by which other commands find this platform, until disposal. */
+/** Writes the file with which other commands find this platform. Disposal removes the file. */
 async function announced(
   options: UpOptions,
   { directories, url, log }: { readonly directories: DataDirectories; readonly url: string; readonly log: Logger },
@@ -211,14 +219,20 @@ function hintFor(error: NodeJS.ErrnoException): string {
   return error instanceof DiskError ? "; choose another directory with --data" : "";
 }
 
-/** Returns why an `--invokable-endpoint` is invalid. The flag table cannot check it: a server that parses its flags loads no hosting code. */
+/**
+ * Returns the reason why an `--invokable-endpoint` is invalid; null if all are valid. The flag table cannot check this,
+ * because `serve` also loads the table and must not load hosting code.
+ */
 function refusedEndpoint({ invokableEndpoint }: UpOptions): string | null {
   const invalid = invokableEndpoint.find((each) => !isInvokableEndpoint(each));
   if (invalid === undefined) return null;
   return `--invokable-endpoint must be the name of an endpoint, or * for all (found '${invalid}')`;
 }
 
-/** Returns why an open platform does not start at this address, or null: each program that reaches it runs code on this machine. */
+/**
+ * Returns the reason why a platform without authentication does not start at this address; null if it may start. Any
+ * program that reaches such a platform can run code on this machine.
+ */
 function refusedExposure({ host, open, insecure }: UpOptions): string | null {
   if (!open || insecure || isLoopbackName(host)) return null;
   return (

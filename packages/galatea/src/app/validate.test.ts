@@ -31,7 +31,7 @@ async function validate(
   return { status, stderr, root, lines: stdout.replaceAll(root, "").trimEnd().split("\n") };
 }
 
-/** Returns the errors of `serve` for the same directory, which has to exist meanwhile. */
+/** Returns the errors that `serve` reports for the same directory, which must exist during the call. */
 function servingErrors(root: string): string {
   const ports = ["http", "grpc", "metrics"].map((each) => `--${each}-port=0`);
   const { status, stdout, stderr } = spawnSync(
@@ -43,7 +43,7 @@ function servingErrors(root: string): string {
   return stdout + stderr;
 }
 
-/** y = Identity(x) of FP32 with an open batch dimension. */
+/** A model y = Identity(x) with FP32 tensors and a batch dimension of any size. */
 const batchable = encodeOnnx({
   graphName: "identity",
   opsets: { "": 17 },
@@ -178,7 +178,7 @@ test("galatea validate does not open files that a rejected parameter names, beca
   const named = 'backend: "onnxruntime" model_operations { op_library_filename: "absent.so" }';
   const { status, lines } = await validate(t, { "a/config.pbtxt": named, "a/1/model.onnx": "no model" });
   assert.equal(status, 1);
-  // If the files were opened, the error would be about the missing library or the invalid model.
+  // The server must not open these files. If it did, the error would be about the missing library or the invalid model.
   assert.equal(lines.length, 2, lines.join("\n"));
   assert.match(lines[0]!, /error: 'model_operations.op_library_filename' is not supported by this server yet/);
 });

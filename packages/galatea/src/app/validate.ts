@@ -9,8 +9,8 @@ import { backendConfig, backendRows } from "./serving/backend-rows.ts";
 import { backendsWithoutGpus } from "./serving/onnx-gpus.ts";
 
 /**
- * `galatea validate`: prints every problem of a repository, one line each, in the format that editors parse, and the
- * number of models; resolves with 1 if there is an error. Models are checked with the backends and the flags of
+ * Runs `galatea validate`. Prints every problem of a repository on one line, in a format that editors parse, and the
+ * number of models. Resolves with 1 if there is an error. Models are checked with the backends and the flags of
  * `serve`.
  */
 export async function validate(directory: string, options: BackendOptions): Promise<number> {

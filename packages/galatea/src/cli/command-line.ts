@@ -3,14 +3,15 @@ import { didYouMean, UsageError } from "../options/index.ts";
 import { commandHelp, programHelp } from "./help.ts";
 
 /**
- * Runs a command line without the program's own words, and resolves with the exit code: 0 for success or a stop by a
- * signal, 1 for wrong usage or a failure.
+ * Runs a command line, which must be given without the words that start the program. Resolves with the exit code: 0 for
+ * success or a stop by a signal, 1 for wrong usage or a failure.
  */
 export async function runCommandLine(argv: readonly string[]): Promise<number> {
   const [verb, ...rest] = argv;
   const command = commands.find((each) => each.name === verb);
   const asksHelp = rest.includes("--help") || rest.includes("-h");
-  // A server whose log has no reader has a fault; a command that prints and ends has done its work.
+  // A command that prints and ends may ignore that the reader has closed stdout. A server must not, because its log
+  // would be lost.
   if (command?.lasting !== true || asksHelp) outliveReader(process.stdout);
   if (verb === "--version" || verb === "-V" || verb === "version") {
     process.stdout.write(`galatea ${serverVersion}\n`);
@@ -33,7 +34,7 @@ export async function runCommandLine(argv: readonly string[]): Promise<number> {
   return run(command, rest);
 }
 
-/** Ignores a closed output, as in `galatea env | head -1`, without changing the exit code. */
+/** Ignores that the reader has closed the output, as in `galatea env | head -1`. The exit code does not change. */
 function outliveReader(stream: NodeJS.WriteStream): void {
   stream.on("error", (error: NodeJS.ErrnoException) => {
     if (error.code !== "EPIPE") throw error;

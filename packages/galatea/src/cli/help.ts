@@ -43,7 +43,7 @@ export function commandHelp(command: Command): string {
   return lines.join("\n");
 }
 
-/** Returns a flag's line in a help text. */
+/** Returns the line of a flag in a help text. */
 export function flagRow([name, { placeholder, about, short, default: fallback = "" }]: readonly [
   string,
   Flag,

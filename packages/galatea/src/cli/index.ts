@@ -1,5 +1,4 @@
 /**
- * The command line: a table of commands, and a table of flags for each. Uses no HTTP and no models; starts the commands
- * of `app/`.
+ * The command line: runs the commands of `app/` and prints their help texts. This module uses no HTTP and no models.
  */
 export { runCommandLine } from "./command-line.ts";

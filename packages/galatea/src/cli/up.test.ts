@@ -20,14 +20,14 @@ after(() => rm(root, { recursive: true, force: true }));
 
 interface Started {
   readonly child: ChildProcess;
-  /** Resolves with the first match in all that was written so far. */
+  /** Resolves with the first match in the output so far. */
   seen(pattern: RegExp): Promise<RegExpExecArray>;
   readonly ended: Promise<{ code: number | null; signal: string | null }>;
 }
 
 function up(data: string): Started {
   const child = spawn(process.execPath, [main, "up", "--open", "--port=0", `--data=${data}`], {
-    // One that is killed leaves what is temporary of it behind.
+    // A killed platform does not remove its temporary files, so it gets a directory that the tests remove.
     env: { ...process.env, TMPDIR: root },
     stdio: ["ignore", "pipe", "pipe"],
   });
@@ -54,11 +54,13 @@ function up(data: string): Started {
   return { child, seen, ended };
 }
 
-/** Resolves with a writer of a named pipe when a reader has opened it, which then waits for bytes. */
+/**
+ * Resolves with a writer of a named pipe once a reader has opened the pipe. The reader then blocks until bytes arrive.
+ */
 async function writerOf(pipe: string): Promise<FileHandle> {
   let writer: FileHandle | undefined;
   await eventually(async () => {
-    // Without a reader this is an error.
+    // Opening fails while the pipe has no reader.
     writer = await open(pipe, constants.O_WRONLY | constants.O_NONBLOCK).catch(() => undefined);
     return writer !== undefined;
   });
@@ -69,7 +71,7 @@ test("a signal ends a platform that is still starting", async () => {
   for (const name of ["SIGTERM", "SIGINT"] as const) {
     const data = join(root, `stuck-${name}`);
     await mkdir(join(data, "clients"), { recursive: true });
-    // Opening waits for bytes, for ever, in a thread that not even an exit gets back.
+    // The platform opens the pipe and waits for bytes for ever. Not even `process.exit` ends the thread that waits.
     const pipe = join(data, "clients/certificate.json");
     assert.equal(spawnSync("mkfifo", [pipe]).status, 0);
     const platform = up(data);
@@ -101,7 +103,7 @@ test("one stop signal, forwarded any number of times at once, waits for requests
   assert.equal(answer.resume().statusCode, 200);
   let isAtOnce = false;
   const atOnce = platform.seen(/stopping at once: SIGTERM/).then(() => (isAtOnce = true));
-  // A signal that comes too soon after the first is the same stop.
+  // Sends the signal repeatedly, because a signal that arrives too soon after the first one counts as the same stop.
   await eventually(() => isAtOnce || !platform.child.kill("SIGTERM"));
   await atOnce;
   assert.deepEqual(await platform.ended, { code: null, signal: "SIGTERM" });

@@ -3,25 +3,29 @@ import { open, readFile, rename } from "node:fs/promises";
 import { join } from "node:path";
 import type { DataDirectories } from "./directories.ts";
 
-/** Brings the files of a data directory from one format to the next. May be applied again after a start that ended before its end. */
+/**
+ * Migrates the files of a data directory from one format to the next. It must be repeatable, because an earlier start
+ * may have been interrupted during it.
+ */
 export type FormatStep = (directories: DataDirectories) => Promise<void>;
 
 /**
- * The step at index i brings format i + 1 to format i + 2. Never edited after a release. The databases have migrations of their own; each
- * release that adds one adds a step here too, so that older releases refuse the directory before they open it.
+ * The step at index i migrates format i + 1 to format i + 2. Released steps must never be edited. The databases have
+ * migrations of their own. Each release that adds one must also add a step here, so that older releases reject the
+ * directory before they open it.
  */
 const formatSteps: readonly FormatStep[] = [];
 
 export interface FormatOptions {
-  /** This release's version. */
+  /** The version of this release. */
   readonly release: string;
-  /** The product's steps unless given. */
+  /** The migration steps; absent: those of this product. */
   readonly steps?: readonly FormatStep[];
 }
 
 interface RecordedFormat {
   readonly format: number;
-  /** The release that brought the directory to this format. */
+  /** The release that migrated the directory to this format. */
   readonly release: string;
 }
 
@@ -30,8 +34,9 @@ export function formatPath({ root }: DataDirectories): string {
 }
 
 /**
- * Brings a data directory to the format of this release, and records it. The caller has locked the directory. A directory without a recorded format has the
- * first one. Rejects where a newer release has brought it to a format that this release does not know; then nothing is changed.
+ * Migrates a data directory to the format of this release, and records that format. The caller must have locked the
+ * directory. A directory without a recorded format has format 1. If a newer release has migrated the directory to an
+ * unknown format, rejects and changes nothing.
  */
 export async function migrateDataFormat(
   directories: DataDirectories,
@@ -67,7 +72,7 @@ async function recordedFormat(directories: DataDirectories, release: string): Pr
   );
 }
 
-/** Writes the file as a whole: a power failure leaves the former one or none. */
+/** Writes the file atomically: after a power failure, either the old file or no file exists. */
 async function writeFormat(directories: DataDirectories, recorded: RecordedFormat): Promise<void> {
   const path = formatPath(directories);
   const partial = `${path}.${process.pid}`;

@@ -17,7 +17,7 @@ const makers = {
   fifo: (path: string) => execFileSync("mkfifo", [path]),
   link: (path: string) => symlinkSync("/nowhere", path),
 };
-/** A data directory in which one path is what the maker makes. */
+/** Creates a data directory in which `maker` has created the entry at `path`. */
 function dataWith(path: string, maker: keyof typeof makers): string {
   const root = mkdtempSync(join(place, "data-"));
   mkdirSync(dirname(join(root, path)), { recursive: true });

@@ -8,9 +8,9 @@ type Kind = "a file" | "a directory" | "neither a file nor a directory";
 const recordFile = /^(?:galatea|metrics)\.db|^lock$/;
 
 /**
- * Rejects with one sentence if a path of the data directory is of another kind than the platform creates there, such as
- * a directory in place of the database. Without this check a start fails with an error of SQLite or of the file system
- * that names neither path nor remedy, and a FIFO blocks it without end.
+ * Rejects with one sentence if a path in the data directory is of an unexpected kind, such as a directory instead of
+ * the database. Without this check, a start fails with an error of SQLite or of the file system that names neither the
+ * path nor the remedy. A FIFO would block the start for ever.
  */
 export async function checkDataLayout(directories: DataDirectories): Promise<void> {
   const { objects, records } = directories;
@@ -32,7 +32,7 @@ async function checkKind(path: string, expected: Kind): Promise<void> {
   );
 }
 
-/** Returns null where there is no entry. Follows links. */
+/** Returns the kind of an entry; null if there is none. Follows links. */
 async function kindOf(path: string): Promise<Kind | null> {
   try {
     const found = await stat(path);
@@ -40,7 +40,8 @@ async function kindOf(path: string): Promise<Kind | null> {
     return found.isDirectory() ? "a directory" : "neither a file nor a directory";
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
-    // The directories above were checked before; a dangling link cannot be written through.
+    // The parent directories were checked before, so the entry is missing or a dangling link. SQLite cannot create a
+    // file through a dangling link.
     if (code !== "ENOENT") throw error;
     return (await lstat(path).catch(() => null)) === null ? null : "neither a file nor a directory";
   }

@@ -1,35 +1,32 @@
 import { homedir } from "node:os";
 import { isAbsolute, join, resolve } from "node:path";
 
-/** The paths below the data directory. */
+/** The paths in the data directory. */
 export interface DataDirectories {
   readonly root: string;
   readonly python: string;
-  /**
-   * Directories that are searched for environments of frameworks, in order: the data directory's own, then the
-   * machine's.
-   */
+  /** Directories that are searched for frameworks, in order: the data directory's, then the machine's. */
   readonly frameworks: readonly string[];
   readonly cache: string;
   readonly objects: string;
   readonly records: string;
-  /** Copies of the records from which a damaged database continues. */
+  /** Copies of the records, with which a platform continues if its database is damaged. */
   readonly snapshots: string;
   readonly logs: string;
   readonly instances: string;
   readonly clients: string;
 }
 
-/** Returns the root and the directories that a platform makes in it. */
+/** Returns the root and the directories that a platform creates in it. */
 export function platformDirectories({ frameworks: _searched, ...own }: DataDirectories): readonly string[] {
   return Object.values(own);
 }
 
-/** Names that Galatea gives to entries of the root; `credentials` also to copies that it keeps aside. */
+/** Names of Galatea's entries in the root. For `credentials`, this includes the damaged copies that are kept. */
 export const rootEntries =
   /^(?:python|frameworks|cache|objects|records|snapshots|logs|instances|clients|(?:python|script)-packages|credentials(?:\..*)?|platforms|(?:platform|format)\.json(?:\.\d+)?|lost\+found)$/;
 
-/** Returns the file of the platform's own key, which the first process that needs it creates. */
+/** Returns the path of the file with the platform's own key. The first process that needs the key creates the file. */
 export function credentialsPath({ root }: DataDirectories): string {
   return join(root, "credentials");
 }
@@ -38,7 +35,9 @@ export function credentialsPath({ root }: DataDirectories): string {
 export interface DatabasePaths {
   readonly records: string;
   readonly metrics: string;
-  /** Names the PostgreSQL database that has the records instead of `records`; absent if none has. */
+  /**
+   * The file that names the PostgreSQL database to which the records were moved; it is absent if they were not moved.
+   */
   readonly recordsMoved: string;
 }
 
@@ -47,10 +46,13 @@ export function databasePaths({ records }: DataDirectories): DatabasePaths {
   return { records: path, metrics: join(records, "metrics.db"), recordsMoved: `${path}.moved` };
 }
 
-/** The machine's default directory of frameworks, overridden by `$GALATEA_FRAMEWORKS`: root's is for all users. */
+/** The directory of frameworks that root installs for all users. `$GALATEA_FRAMEWORKS` replaces it. */
 const frameworksOfRoot = "/var/lib/galatea/frameworks";
 
-/** Returns the directory in which `galatea model add` makes environments unless a data directory is given. Platforms and servers over every data directory search it. */
+/**
+ * Returns the directory in which `galatea model add` installs frameworks if no data directory is given. All platforms
+ * and servers of the machine search it, whatever their data directory is.
+ */
 export function machineFrameworks(env: Readonly<Record<string, string | undefined>>): string {
   const named = env["GALATEA_FRAMEWORKS"] ?? "";
   if (named !== "") return resolve(named);
@@ -59,14 +61,14 @@ export function machineFrameworks(env: Readonly<Record<string, string | undefine
 
 /** Returns the default data directory of this user. */
 export function usersDirectory({ XDG_DATA_HOME: shared }: Readonly<Record<string, string | undefined>>): string {
-  // The XDG specification: a path that is empty or relative is ignored.
+  // An empty or relative path is ignored, as the XDG specification requires.
   const base = shared !== undefined && isAbsolute(shared) ? shared : join(homedir(), ".local", "share");
   return join(base, "galatea");
 }
 
 /**
- * Returns the directories below `given`, else `$GALATEA_DATA`, else `$XDG_DATA_HOME/galatea`, else
- * `~/.local/share/galatea`. Relative paths are resolved from the working directory.
+ * Returns the paths in `given`, else in `$GALATEA_DATA`, else in `$XDG_DATA_HOME/galatea`, else in
+ * `~/.local/share/galatea`. Relative paths are resolved against the working directory.
  */
 export function dataDirectories(
   given: string | null,

@@ -1,4 +1,7 @@
-/** The data directory: its paths, its format, its checks at a start, its privacy, and the search for running platforms. */
+/**
+ * The data directory: its paths, its format, the checks at a start, its file modes, and the search for running
+ * platforms.
+ */
 export { migrateDataFormat } from "./data-format.ts";
 export { checkDataLayout } from "./data-layout.ts";
 export {

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { DiskError, type Logger } from "@galatea/base";
 import { platformDirectories, rootEntries, type DataDirectories } from "./directories.ts";
 
-/** The platform's umask: other users of the machine get no access to the files that it writes. */
+/** The umask of a platform, with which other users of the machine cannot access the files that it writes. */
 export const platformUmask = 0o077;
 
 const privateDirectory = 0o700;
@@ -13,9 +13,10 @@ const othersBits = 0o077;
 const stickyBit = 0o1000;
 
 /**
- * Closes the data directory to other users of the machine, whatever its mode was before: the directories that are Galatea's, and the files directly in them that hold records and keys. Files further down cannot be
- * reached through a closed directory. A root that also holds other programs' entries keeps its mode, because other users may need these; the
- * directories in it are closed.
+ * Removes other users' access to the data directory, whatever its mode was before. This applies to Galatea's
+ * directories, and to the files directly in them that contain records and keys. Files further down cannot be reached
+ * without access to these directories. A root that also contains other programs' entries keeps its mode, because other
+ * users may need those entries. Only Galatea's directories in it become private.
  */
 export async function restrictToOwner(directories: DataDirectories, log: Logger): Promise<void> {
   const { root, records, clients } = directories;
@@ -38,7 +39,10 @@ export async function restrictToOwner(directories: DataDirectories, log: Logger)
   }
 }
 
-/** Removes other users' access to a file or directory. Skips links, because their targets are not below the data directory. */
+/**
+ * Removes other users' access to a file or directory. Skips links, because their targets are outside of the data
+ * directory.
+ */
 async function close(path: string, log: Logger): Promise<void> {
   const found = await statsOf(path);
   if (found === null || found.isSymbolicLink() || (found.mode & othersBits) === 0) return;
@@ -48,14 +52,15 @@ async function close(path: string, log: Logger): Promise<void> {
     const { code } = error as NodeJS.ErrnoException;
     if (code === "ENOENT") return;
     if (code === "EROFS") throw new DiskError("read-only", `'${path}'`, error);
-    // A volume that belongs to another user, as Kubernetes mounts them, or a file system without modes: its operator decides.
+    // The volume belongs to another user, as in Kubernetes, or the file system has no modes. The operator must protect
+    // such a volume.
     log.warning(
       `other users of this machine can read '${path}': its mode cannot be changed (${code ?? String(error)})`,
     );
   }
 }
 
-/** Returns null where the path no longer exists: SQLite removes its temporary files. */
+/** Returns null if the path no longer exists, as SQLite removes its temporary files. */
 async function statsOf(path: string): Promise<Stats | null> {
   try {
     return await lstat(path);

@@ -22,7 +22,9 @@ after(() => rm(root, { recursive: true, force: true }));
 
 type Variables = Readonly<Record<string, string>>;
 
-/** All of these tests' own: no platform of the machine is found from here. */
+/**
+ * An environment with directories that only these tests use, so that they do not find other platforms of this machine.
+ */
 const environment = (more: Variables = {}) => ({
   PATH: process.env.PATH,
   HOME: join(root, "home"),
@@ -31,7 +33,7 @@ const environment = (more: Variables = {}) => ({
   ...more,
 });
 
-/** Starts a platform and resolves with it and its port when it is open. */
+/** Starts a platform. Resolves with its process and its port when it is ready. */
 async function up(args: readonly string[], more: Variables = {}): Promise<{ child: ChildProcess; port: string }> {
   const child = spawn(process.execPath, [main, "up", ...args], {
     env: environment(more),
@@ -107,7 +109,7 @@ test("env without --data finds the only running platform; with several it requir
   await killed(first.child, "SIGTERM");
   assert.ok(!existsSync(join(one, "platform.json")));
   assert.equal(galatea(["env"]).url, `http://127.0.0.1:${second.port}`);
-  // Another kind of end leaves a file behind, which the next reader removes.
+  // A killed platform does not remove its file; the next command that reads the list removes it.
   await killed(second.child);
   assert.equal(galatea(["env"]).url, "http://127.0.0.1:8770");
   assert.deepEqual(await readdir(join(root, "home/.local/share/galatea/platforms")), []);

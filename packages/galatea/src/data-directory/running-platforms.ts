@@ -7,23 +7,23 @@ import type { RestartOptions } from "../options/index.ts";
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
-/** A platform that runs on this machine, as its own process describes it to the commands that call it. */
+/** A platform that runs on this machine. Its own process writes this description for the commands that call it. */
 export interface RunningPlatform {
   readonly dataDirectory: string;
-  /** An address that clients of this machine can reach. */
+  /** An address at which clients of this machine can reach the platform. */
   readonly host: string;
   readonly port: number;
   readonly region: string;
-  /** Absent in descriptions of releases before this field. */
+  /** The platform's version; absent in descriptions that older releases wrote. */
   readonly version?: string;
-  /** The file of its keys; null: they come from its environment. */
+  /** The path of the platform's credentials file; null: its environment contains the keys. */
   readonly credentialsPath: string | null;
-  /** When it was described: a platform that restarts has the same process as before. */
+  /** Time of the description. After a restart, the process is the same but this time is newer. */
   readonly openedMs: number;
   readonly process: ProcessIdentity;
 }
 
-/** The message names what the caller has to choose, and is printed as it is. */
+/** An error for an ambiguous choice of a platform. The message names the flags to use, and is printed unchanged. */
 export class PlatformChoice extends Error {
   constructor(message: string) {
     super(message);
@@ -31,14 +31,18 @@ export class PlatformChoice extends Error {
   }
 }
 
-/** One file for each platform of this user, wherever its data directory is. */
+/**
+ * Returns the directory that contains one file for each platform of this user, wherever the platform's data directory
+ * is.
+ */
 function listDirectory(env: Environment): string {
   return join(usersDirectory(env), "platforms");
 }
 
 /**
- * Describes this process's platform, in its data directory and in the list of this user's platforms, until disposed. The description of a
- * killed process stays, and readers see that the process has ended. A file that cannot be written is logged: the platform runs without it.
+ * Writes the description of this process's platform to its data directory and to this user's list of platforms.
+ * Disposal removes both. The description of a killed process remains, and readers recognise that the process has ended.
+ * If a file cannot be written, that is logged, and the platform runs without it.
  */
 export async function announcePlatform(
   described: Omit<RunningPlatform, "process" | "openedMs">,
@@ -63,7 +67,7 @@ export async function announcePlatform(
       writeFileSync(partial, text, { mode: 0o600 });
       renameSync(partial, path);
       written.defer(() => rmSync(path, { force: true }));
-      // Descriptions of processes that were killed are removed.
+      // Reading the list removes the descriptions of killed processes.
       if (path === listed) listedPlatforms(env);
     } catch (error) {
       const reason = (asDiskError(error, `'${path}'`) as Error).message;
@@ -76,8 +80,9 @@ export async function announcePlatform(
 const descriptionPath = (dataDirectory: string) => join(dataDirectory, "platform.json");
 
 /**
- * Finds the platform that a command means: over the data directory that was named; else at the port that was named; else over the default data
- * directory; else the only one that this user runs. Null where none runs there. Throws PlatformChoice where several run and none was named.
+ * Finds the platform that a command calls. A given data directory has priority, then a given port, then the default
+ * data directory, then the only platform that this user runs. Returns null if no platform runs there. Throws
+ * PlatformChoice if several platforms run and nothing selects one.
  */
 export function findRunningPlatform(place: RestartOptions, env: Environment): RunningPlatform | null {
   const own = readDescription(descriptionPath(dataDirectories(place.data, env).root));
@@ -90,7 +95,7 @@ export function findRunningPlatform(place: RestartOptions, env: Environment): Ru
   throw new PlatformChoice(`several platforms run: ${list}; say which with --data or --port`);
 }
 
-/** The platforms of this user that run. Descriptions of processes that have ended are removed. */
+/** Returns the running platforms of this user. Removes the descriptions of processes that have ended. */
 function listedPlatforms(env: Environment): readonly RunningPlatform[] {
   const list = listDirectory(env);
   return namesIn(list).flatMap((name) => {
@@ -114,7 +119,7 @@ function isAbsent(error: unknown): boolean {
   return ["ENOENT", "ENOTDIR"].includes((error as NodeJS.ErrnoException).code ?? "");
 }
 
-/** Returns null where there is none, or its process has ended. */
+/** Reads a description. Returns null if there is none or if its process has ended. */
 function readDescription(path: string): RunningPlatform | null {
   let text: string;
   try {
@@ -127,7 +132,7 @@ function readDescription(path: string): RunningPlatform | null {
     const found = JSON.parse(text) as RunningPlatform;
     return readProcessStart(found.process.pid) === found.process.startTicks ? found : null;
   } catch (error) {
-    // Cut short by a full disk: as good as none.
+    // A full disk has truncated the file, so it is treated as missing.
     if (error instanceof SyntaxError) return null;
     throw error;
   }

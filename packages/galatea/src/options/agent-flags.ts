@@ -62,7 +62,7 @@ export const agentFlags = {
 
 type AgentFlagOptions = OptionsOf<typeof agentFlags>;
 
-/** The options of `galatea agent`. */
+/** The options of `galatea agent`, checked against each other. */
 export interface AgentOptions extends AgentFlagOptions {
   readonly listen: AgentListenAddress;
   readonly tlsCert: string;

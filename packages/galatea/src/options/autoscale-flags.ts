@@ -4,7 +4,7 @@ import type { OptionsOf, Parsed } from "./parse-flags.ts";
 const capacityMax = 10_000;
 const capacityFlag = (initial: number, about: string) =>
   integerFlag({ default: initial, min: 0, max: capacityMax, about });
-/** A flag of metric names, separated by commas. */
+/** Returns a flag whose value is a list of metric names, separated by commas. */
 const metricNames = (about: string): Flag<readonly string[]> =>
   parsedFlag({ default: "", about }, (text) => text.split(",").filter((name) => name !== ""));
 

@@ -4,7 +4,9 @@ import type { OptionsOf } from "./parse-flags.ts";
 import { parsedPackages } from "./python-packages.ts";
 import { confinementFlag, workerFlags } from "./worker-flags.ts";
 
-/** The flags of backends, for `serve` and for `validate`, which checks models as `serve` would load them. */
+/**
+ * The flags of backends. `serve` and `validate` have them, because `validate` checks models as `serve` would load them.
+ */
 export const backendFlags = {
   "backend-config": parsedListFlag({ about: "<backend>,<key>=<value> or <key>=<value>" }, parsedBackendConfig),
   "backend-directory": textFlag({ about: "python-based backends: <directory>/<backend>/model.py" }),
@@ -42,7 +44,10 @@ export const backendFlags = {
 
 export type BackendOptions = OptionsOf<typeof backendFlags>;
 
-/** `<backend>,<key>=<value>` or the global `<key>=<value>`; "" is the global backend. */
+/**
+ * Parses `<backend>,<key>=<value>`, or `<key>=<value>` for all backends. The backend of a setting for all backends is
+ * "".
+ */
 function parsedBackendConfig(texts: readonly string[]) {
   return texts.map((text) => {
     const comma = text.indexOf(",");

@@ -1,10 +1,13 @@
 import type { Flag } from "./flag.ts";
 import { serveFlags } from "./serve-flags.ts";
 
-/** Triton's SageMaker entry point serves only the container contract, unless a variable enables more. */
+/**
+ * Like Triton's SageMaker entry point, a container serves only the container contract, unless a variable enables more
+ * listeners.
+ */
 const containerFlags = ["--allow-http=false", "--allow-grpc=false", "--allow-metrics=false"];
 
-/** Flags by the variable of a container's environment that sets them. */
+/** Names of the flags that variables of a container's environment set, by variable. */
 const flagsByVariable: ReadonlyMap<string, string> = new Map(
   Object.entries<Flag>(serveFlags).flatMap(([name, { variable }]) =>
     variable === undefined ? [] : [[variable, name]],
@@ -15,8 +18,8 @@ const flagsByVariable: ReadonlyMap<string, string> = new Map(
 export const flagVariables: ReadonlySet<string> = new Set(flagsByVariable.keys());
 
 /**
- * Returns the arguments that a container's environment adds to the command line of `serve`; later arguments override earlier ones.
- * SAGEMAKER_TRITON_ADDITIONAL_ARGS is split at white space and has no quotes, as in Triton's entry point.
+ * Returns the arguments that a container's environment adds to the command line of `serve`. A later argument overrides
+ * an earlier one. As in Triton's entry point, SAGEMAKER_TRITON_ADDITIONAL_ARGS is split at white space, without quotes.
  */
 export function containerArguments(env: Readonly<Record<string, string | undefined>>): readonly string[] {
   const own = [...flagsByVariable].flatMap(([name, flag]) => (env[name] ? [`--${flag}=${env[name]}`] : []));

@@ -34,7 +34,7 @@ type ConvertFlagOptions = OptionsOf<typeof convertFlags>;
 
 /** The options of `galatea convert`. */
 export interface ConvertOptions {
-  /** A directory with config.json and weights. */
+  /** The directory that contains config.json and the weights. */
   readonly source: string;
   readonly graph: GraphOptions;
   readonly batchMax: number;

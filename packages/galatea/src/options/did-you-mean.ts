@@ -1,4 +1,7 @@
-/** Returns `, did you mean --x or --y?` for the known words closest to an unknown one; "" when none is close. */
+/**
+ * Returns `, did you mean --x or --y?` with the known words that are most similar to an unknown word; "" if none is
+ * similar.
+ */
 export function didYouMean(word: string, known: readonly string[], prefix: string): string {
   const near = known
     .map((each) => ({ each, distance: editDistance(word, each) }))

@@ -6,29 +6,35 @@ export class UsageError extends Error {
   }
 }
 
-/** A command-line flag as data. `Value`: the type of its option; `undefined` for a flag without effect, which has no option. */
+/**
+ * A command-line flag. `Value` is the type of its option; a flag without effect has no option, and its `Value` is
+ * `undefined`.
+ */
 export interface Flag<Value = unknown> {
-  /** The flag's help text, or why it has no effect. */
+  /** The flag's help text, or the reason why it has no effect. */
   readonly about: string;
-  /** The placeholder of the value in help texts: its unit or kind. Null for a switch, which takes no value. */
+  /** The placeholder of the value in help texts: its unit or kind. Null for a switch, which has no value. */
   readonly placeholder: string | null;
-  /** The default in help texts; absent where `about` describes it. */
+  /** The default in help texts; absent if `about` describes it. */
   readonly default?: FlagDefault;
-  /** Another name, which Triton accepts as well. */
+  /** Another name of the flag, which Triton also accepts. */
   readonly alias?: string;
-  /** A letter for the flag: `-f` for `f`. */
+  /** A letter that abbreviates the flag: `f` for `-f`. */
   readonly short?: string;
   /** The variable that sets the flag in the environment of a SageMaker container. */
   readonly variable?: string;
-  /** Set for a flag without effect. `none`: any value is accepted. `not built`: only values that leave the feature off are accepted. */
+  /**
+   * Set for a flag without effect. With `none`, any value is accepted. With `not built`, only values that leave the
+   * feature disabled are accepted.
+   */
   readonly effect?: "none" | "not built";
-  /** The switch of the feature that this flag belongs to. When the switch is given, this flag is ignored. */
+  /** The switch of this flag's feature. If the switch is given, this flag is ignored. */
   readonly partOf?: string;
-  /** Returns the option's value from the flag's texts in order; the default for no texts. Throws UsageError. */
+  /** Parses the flag's values in the order of the command line. An empty list means the default. Throws UsageError. */
   readonly read: (texts: readonly string[], name: string) => Value;
 }
 
-/** The flags of a program, by name. */
+/** The flags of a command, by name. */
 export type FlagTable = Readonly<Record<string, Flag>>;
 
 type FlagDefault = string | number | boolean | null;
@@ -42,13 +48,13 @@ interface FlagRow<Default extends FlagDefault> extends Pick<Flag, "about" | "ali
 interface NumberRow<Default extends number | null> extends FlagRow<Default> {
   readonly min?: number;
   readonly max?: number;
-  /** Words that Triton accepts as numbers. */
+  /** Words that Triton accepts instead of numbers. */
   readonly words?: ReadonlyMap<string, number>;
 }
 
 export const portMax = 65535;
 
-/** A flag whose last text counts. Its option is null when the flag is absent and has no default. */
+/** Returns a flag whose last value is used. Its option is null if the flag is absent and has no default. */
 function singleFlag<Value, Default extends FlagDefault>(
   { unit, ...row }: FlagRow<Default>,
   placeholder: string,
@@ -76,7 +82,7 @@ export function numberFlag<Default extends number | null = null>(
   return numeric(row, "a number", Number.isFinite);
 }
 
-/** A port; 0 for any free one. */
+/** Returns a flag for a port number; 0 means any free port. */
 export function portFlag<Default extends number | null = null>(
   row: FlagRow<Default> & { readonly min?: number },
 ): Flag<number | (Default & null)> {
@@ -98,7 +104,7 @@ function numeric<Default extends number | null>(
   return singleFlag(row, "N", parse) as Flag<number | (Default & null)>;
 }
 
-/** A boolean: true, on, 1, false, off or 0, in any case. */
+/** Returns a flag with a boolean value: true, on, 1, false, off or 0, in upper or lower case. */
 export function booleanFlag<Default extends boolean | null = null>(
   row: FlagRow<Default>,
 ): Flag<boolean | (Default & null)> {
@@ -111,12 +117,12 @@ export function booleanFlag<Default extends boolean | null = null>(
   return singleFlag(row, "true|false", parse) as Flag<boolean | (Default & null)>;
 }
 
-/** A flag without a value: true when it is given. */
+/** Returns a flag without a value. Its option is true if the flag is given. */
 export function switchFlag(about: string): Flag<boolean> {
   return { about, placeholder: null, read: (texts) => texts.length > 0 };
 }
 
-/** One of some words. */
+/** Returns a flag whose value is one of the given words. */
 export function choiceFlag<const Choice extends string, Default extends Choice | null = null>(
   choices: readonly Choice[],
   row: FlagRow<Default>,
@@ -126,7 +132,7 @@ export function choiceFlag<const Choice extends string, Default extends Choice |
   return singleFlag(row, choices.join("|"), parse) as Flag<Choice | (Default & null)>;
 }
 
-/** A flag with its own parser, which also parses the default. */
+/** Returns a flag with a parser of its own, which also parses the default. */
 export function parsedFlag<Value, Default extends string | null = null>(
   row: FlagRow<Default>,
   parse: (text: string, name: string) => Value,
@@ -136,12 +142,15 @@ export function parsedFlag<Value, Default extends string | null = null>(
   return { ...flag, read: (given, name) => read(given.length === 0 ? texts : given, name) as Value };
 }
 
-/** A flag that may be given more than once. */
+/** Returns a flag that may be given several times. */
 export function listFlag(row: FlagRow<string>): Flag<readonly string[]> {
   return parsedListFlag(row, (texts) => texts);
 }
 
-/** A flag that may be given more than once, whose texts are parsed together. Its default is parsed when it is absent. */
+/**
+ * Returns a flag that may be given several times and whose values are parsed together. If the flag is absent, its
+ * default is parsed.
+ */
 export function parsedListFlag<Value>(
   { unit, ...row }: FlagRow<string>,
   parse: (texts: readonly string[], name: string) => Value,
@@ -151,12 +160,15 @@ export function parsedListFlag<Value>(
   return { ...row, placeholder: unit?.toUpperCase() ?? "TEXT", read };
 }
 
-/** A flag of Triton that has no effect here. `reason` is its help text. */
+/** Returns a flag of Triton that has no effect here. `reason` is its help text. */
 export function ignoredFlag(reason: string, { read, ...flag }: Flag): Flag<undefined> {
   return { ...flag, about: reason, effect: "none", read: (texts, name) => void read(texts, name) };
 }
 
-/** A flag of a Triton feature that is not implemented. Values other than `harmless`, which leave the feature off, are rejected with `reason`. */
+/**
+ * Returns a flag of a Triton feature that is not implemented. Values in `harmless` leave the feature disabled. All
+ * other values are rejected with `reason`.
+ */
 export function unimplementedFlag(
   reason: string,
   { read, ...flag }: Flag,

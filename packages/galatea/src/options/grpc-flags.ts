@@ -14,7 +14,7 @@ import { parseRestrictions } from "./restricted-apis.ts";
 const oneLoop = "one event loop serves all calls; no thread count is needed";
 const restrictedPrefix = "triton-grpc-protocol-";
 
-/** tritonserver's flags of the gRPC front end. */
+/** The flags of tritonserver's gRPC front end. */
 export const grpcFlags = {
   "allow-grpc": booleanFlag({
     default: true,

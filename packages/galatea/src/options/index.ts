@@ -1,6 +1,6 @@
 /**
- * The flags and options of all commands. Each command has a table of flags, from which the type of its options is inferred; a new flag is one
- * row. This module uses no HTTP and no models, and reads no environment variables.
+ * The flags and options of all commands. Each command has a table of flags, from which the type of its options is
+ * inferred, so a new flag is one row. This module uses no HTTP and no models, and does not read environment variables.
  */
 export { agentFlags, agentOptions, type AgentOptions } from "./agent-flags.ts";
 export { autoscaleFlags, autoscaleOptions, type AutoscaleOptions } from "./autoscale-flags.ts";

@@ -5,7 +5,7 @@ type OptionName<Name extends string> = Name extends `${infer First}-${infer Rest
   ? `${First}${Capitalize<OptionName<Rest>>}`
   : Name;
 
-/** The options of a program, inferred from its flags: `--http-port` is `httpPort`. */
+/** The options of a command, inferred from its flags. For example, the flag `--http-port` has the option `httpPort`. */
 export type OptionsOf<Flags> = {
   readonly [
     Name in keyof Flags & string as Flags[Name] extends Flag<undefined> ? never : OptionName<Name>
@@ -14,16 +14,16 @@ export type OptionsOf<Flags> = {
 
 export interface Parsed<Options = unknown> {
   readonly options: Options;
-  /** The texts of the flags on the command line, by name. */
+  /** The values of the flags on the command line, by flag name. */
   readonly given: ReadonlyMap<string, readonly string[]>;
   readonly positionals: readonly string[];
-  /** The parsed command line. */
+  /** The command line that was parsed. */
   readonly argv: readonly string[];
 }
 
 /**
- * Parses `--x=v`, `--x v`, the letter of a flag that has one and, for switches, `--x`, as tritonserver's getopt does. An unambiguous prefix of a flag is accepted. Throws
- * UsageError for an unknown flag, with the closest known ones.
+ * Parses `--x=v`, `--x v`, a flag's letter and, for switches, `--x`, as tritonserver's getopt does. Accepts an
+ * unambiguous prefix of a flag. For an unknown flag, throws UsageError with the most similar known flags.
  */
 export function parseFlags<const Flags extends FlagTable>(
   argv: readonly string[],
@@ -66,7 +66,10 @@ function read<Flags extends FlagTable>(flags: Flags, given: ReadonlyMap<string, 
   return options as OptionsOf<Flags>;
 }
 
-/** Returns the only flag whose name or alias has this prefix. */
+/**
+ * Returns the only flag whose name or alias begins with this prefix. Throws UsageError if there is none or more than
+ * one.
+ */
 function abbreviated(word: string, asked: string, nameOf: ReadonlyMap<string, string>): string {
   const names = [...nameOf.keys()];
   const possible = names.filter((each) => asked !== "" && each.startsWith(asked));
@@ -77,7 +80,7 @@ function abbreviated(word: string, asked: string, nameOf: ReadonlyMap<string, st
   throw new UsageError(`option '${word}' is ambiguous; possibilities: ${list}`);
 }
 
-/** Returns the options of a program that takes only flags; null for --help. */
+/** Returns the options of a command without positional arguments; null for --help. */
 export function parseOptions<const Flags extends FlagTable>(
   argv: readonly string[],
   flags: Flags,

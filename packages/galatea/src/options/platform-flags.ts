@@ -3,10 +3,10 @@ import { dataDefault } from "./shared-flags.ts";
 import { integerFlag, parsedFlag, portFlag, switchFlag, textFlag, UsageError } from "./flag.ts";
 import type { OptionsOf, Parsed } from "./parse-flags.ts";
 
-/** The defaults of `galatea up`: where it listens, and the region of requests without one. */
+/** The default address and region of `galatea up`. The region applies to requests that name none. */
 export const platformDefaults = { host: "127.0.0.1", port: 8770, region: "us-east-1" } as const;
 
-/** Returns the help text of a flag whose default is the value of the running platform. */
+/** Returns the help text of a flag whose default is the running platform's value. */
 const ofPlatform = (about: string, otherwise: string | number): string =>
   `${about} (default: the running platform's, else ${otherwise})`;
 
@@ -28,7 +28,7 @@ export const targetPlatformFlags = {
   }),
 };
 
-/** The platform that a command calls. Null fields are taken from the running platform. */
+/** The platform that a command calls. The running platform supplies the values of null fields. */
 export type PlatformAddressOptions = OptionsOf<typeof targetPlatformFlags>;
 
 export const envFlags = {
@@ -71,7 +71,7 @@ export function endpointOptions({ options, positionals }: Parsed<PlatformAddress
   return { ...options, verb, name };
 }
 
-/** Flags that select one of several platforms. */
+/** Flags that select one of several running platforms. */
 export const restartFlags = { data: targetPlatformFlags.data, port: targetPlatformFlags.port };
 
 export type RestartOptions = OptionsOf<typeof restartFlags>;
@@ -82,7 +82,7 @@ export const backupFlags = {
 
 /** The options of `galatea backup` and `galatea restore`. */
 export interface BackupOptions extends OptionsOf<typeof backupFlags> {
-  /** The path of the backup. */
+  /** The path of the backup file. */
   readonly file: string;
 }
 
@@ -123,16 +123,16 @@ export function parsedRegion(text: string): string {
   throw new UsageError(`invalid value for --region: '${text}' is not like us-east-1`);
 }
 
-/** Returns a host name or an IP address; strips the brackets that an IPv6 address has in URLs. */
+/** Returns a host name or an IP address. Removes the brackets that an IPv6 address has in URLs. Throws UsageError. */
 export function parsedName(text: string, flag: string): string {
   const address = /^\[(.*)\]$/.exec(text)?.[1] ?? text;
-  // A URL cannot contain a zone (fe80::1%eth0).
+  // Addresses with a zone (fe80::1%eth0) are rejected, because a URL cannot contain a zone.
   if (isIP(address) !== 0 && !address.includes("%")) return address;
   if (/^[\w-]+(\.[\w-]+)*\.?$/.test(text)) return text;
   throw new UsageError(`invalid value for --${flag}: '${text}' is neither a name nor an address`);
 }
 
-/** Returns the URL of an S3 service. The message leaves out the value, which may have a password. */
+/** Returns the URL of an S3 service. Throws UsageError; its message omits the value, which may contain a password. */
 export function parsedObjectsUrl(text: string, flag: string): string {
   const url = URL.canParse(text) ? new URL(text) : null;
   if (url === null || !/^https?:$/.test(url.protocol) || url.search !== "" || url.hash !== "" || url.pathname !== "/") {

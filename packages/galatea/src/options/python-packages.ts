@@ -2,7 +2,7 @@ import { UsageError } from "./flag.ts";
 
 const packagesMax = 100;
 const version = String.raw`(?:==|!=|~=|<=|>=|<|>)[\w.*+!-]+`;
-/** A package name, extras and versions. Paths, URLs and options of pip do not match. */
+/** Matches a package name with optional extras and versions. Does not match paths, URLs and pip's options. */
 const packageShape = new RegExp(String.raw`^[A-Za-z0-9][\w.-]*(?:\[[\w.,-]+\])?(?:${version}(?:,${version})*)?$`);
 
 export function parsedPackages(texts: readonly string[]): readonly string[] {

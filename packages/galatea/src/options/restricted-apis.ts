@@ -13,7 +13,10 @@ const restrictedApis: Readonly<Record<RestrictedApi, true>> = {
   logging: true,
 };
 
-/** Parses `<api>[,<api>...]:<key>=<value>` for each occurrence of the flag. Throws UsageError for an unknown API, or one in two groups. */
+/**
+ * Parses `<api>[,<api>...]:<key>=<value>` for each occurrence of the flag. Throws UsageError for an unknown API and for
+ * an API that occurs twice.
+ */
 export function parseRestrictions(flag: string, texts: readonly string[], headerPrefix: string): Restrictions {
   const restrictions = new Map<RestrictedApi, Restriction>();
   for (const text of texts) {

@@ -22,21 +22,21 @@ import { unimplementedFlags } from "./unimplemented-flags.ts";
 
 const gpu = "no effect on GPUs yet";
 const oneLoop = "one event loop serves all connections; no thread count is needed";
-/** tritonserver's ParseIntBoolOption. */
+/** The words that tritonserver's ParseIntBoolOption accepts. */
 const booleanWords = new Map([
   ["true", 1],
   ["false", 0],
 ]);
 const containerKindNames = ["tritonserver", ...(Object.keys(containerKinds) as ContainerKindName[])] as const;
 
-/** The kinds of SageMaker containers that a server can stand in for. */
+/** The kinds of SageMaker containers that a server can replace. */
 export type ServedContainerKind = (typeof containerKindNames)[number];
 
 const text = textFlag({ about: "" });
 const texts = listFlag({ about: "" });
 const integer = integerFlag({ about: "" });
 
-/** tritonserver's flags without effect here (2.51 line). */
+/** tritonserver's flags (release 2.51) that have no effect here. */
 const inertFlags = {
   "http-thread-count": ignoredFlag(oneLoop, integerFlag({ min: 1, about: "" })),
   "sagemaker-thread-count": ignoredFlag(oneLoop, integerFlag({ min: 1, about: "" })),
@@ -51,7 +51,7 @@ const inertFlags = {
   "enable-peer-access": ignoredFlag(gpu, booleanFlag({ about: "" })),
 };
 
-/** tritonserver's flags under their own names (2.51 line), and ours after them. */
+/** tritonserver's flags (release 2.51) under their own names, followed by this server's own flags. */
 export const serveFlags = {
   "model-repository": listFlag({ alias: "model-store", about: "directory of models; may be given more than once" }),
   id: textFlag({ default: "triton", about: "server name in metadata" }),

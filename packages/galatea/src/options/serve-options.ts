@@ -5,30 +5,30 @@ import { serveFlags, type ServedContainerKind } from "./serve-flags.ts";
 
 type ServeFlagOptions = OptionsOf<typeof serveFlags>;
 
-/** The container contract that a server serves. */
+/** The container contract that a server serves, and its listener. */
 export interface ServedContainer {
   readonly listen: { readonly socketPath: string } | { readonly host: string; readonly port: number };
   readonly mlRoot: string;
   /**
-   * True if no repository was given: SAGEMAKER_* variables configure the server, as in the `serve` entry point of
+   * True if no repository was given. SAGEMAKER_* variables then configure the server, as in the `serve` entry point of
    * Triton's image.
    */
   readonly fromEnvironment: boolean;
-  /** A kind other than `tritonserver` requires `fromEnvironment`. */
+  /** The kind of container. A kind other than `tritonserver` requires `fromEnvironment`. */
   readonly kind: ServedContainerKind;
 }
 
 /** The options of `galatea serve`, checked against each other. */
 export interface ServeOptions extends ServeFlagOptions {
-  /** Null when the container contract is not served. */
+  /** The container contract; null if it is not served. */
   readonly container: ServedContainer | null;
-  /** True if configurations are completed from model files. */
+  /** True if missing parts of model configurations are derived from model files. */
   readonly autoComplete: boolean;
 }
 
 /**
- * Returns the options of `serve`. A container without a repository also takes options from its environment; flags of the command line
- * override them. Throws UsageError.
+ * Returns the options of `serve`. A container without a repository also reads options from its environment; flags of
+ * the command line override them. Throws UsageError.
  */
 export function serveOptions(
   { options, argv }: Parsed<ServeFlagOptions>,
@@ -40,7 +40,10 @@ export function serveOptions(
   return { ...joined, container: { ...own.container, listen: joined.container?.listen ?? own.container.listen } };
 }
 
-/** Parses the environment's arguments before those of the command line, which is valid on its own: an error is blamed on the environment. */
+/**
+ * Parses the arguments from the environment, followed by those of the command line. The command line is valid on its
+ * own, so an error is reported for the environment.
+ */
 function withEnvironment(argv: readonly string[], words: readonly string[]): ServeOptions {
   try {
     const [extra] = parseFlags(words, serveFlags).positionals;

@@ -2,10 +2,10 @@ import { existsSync } from "node:fs";
 import { resolve } from "node:path";
 import { integerFlag, textFlag, UsageError } from "./flag.ts";
 
-/** The default of `--data`, for help texts. */
+/** The text that describes the default of `--data` in help texts. */
 export const dataDefault = "$GALATEA_DATA, else $XDG_DATA_HOME/galatea, else ~/.local/share/galatea";
 
-/** Flags of both `serve` and `up`. */
+/** The flags that `serve` and `up` have in common. */
 export const sharedFlags = {
   "request-memory-bytes": integerFlag({
     unit: "bytes",
@@ -18,7 +18,10 @@ export const sharedFlags = {
   }),
 };
 
-/** Returns `--python` for containers, with an absolute path, because they run in another directory. */
+/**
+ * Returns `--python` as an argument for containers. A path becomes absolute, because containers run in another
+ * directory.
+ */
 export function pythonArguments({ python }: { readonly python: string | null }): readonly string[] {
   if (python === null) return [];
   if (!python.includes("/")) return [`--python=${python}`];

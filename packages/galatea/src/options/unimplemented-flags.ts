@@ -15,8 +15,8 @@ const rateLimit = (...harmless: readonly unknown[]) =>
 const reusePort = unimplementedFlag("one process owns a port", boolean, [false]);
 
 /**
- * tritonserver's flags of features that are not implemented, each with the values that leave the feature off. Those values are accepted, and
- * every other value is rejected.
+ * tritonserver's flags of features that are not implemented, each with the values that leave the feature disabled. Only
+ * these values are accepted.
  */
 export const unimplementedFlags = {
   "allow-vertex-ai": unimplementedFlag(vertex, boolean, [false]),

@@ -158,7 +158,7 @@ export const upFlags = {
 
 type UpFlagOptions = OptionsOf<typeof upFlags>;
 
-/** The options of `galatea up`. */
+/** The options of `galatea up`, checked against each other. */
 export interface UpOptions extends UpFlagOptions {
   /** Arguments of `serve` for containers: the Python interpreter, and the isolation of models. */
   readonly workerArguments: readonly string[];
@@ -196,7 +196,7 @@ export function upOptions(parsed: Parsed<UpFlagOptions>): UpOptions {
   };
 }
 
-/** An agent of `--agent`. */
+/** An agent that a value of `--agent` names. */
 export interface AgentReference {
   readonly name: string;
   readonly host: string;
@@ -230,13 +230,13 @@ function parsedAccount(text: string): string {
   throw new UsageError(`invalid value for --account: '${text}' is not twelve digits`);
 }
 
-/** Returns an origin in the form of the Origin header. */
+/** Returns an origin in the format of the Origin header. Throws UsageError. */
 function parsedOrigin(text: string): string {
   if (/^https?:\/\//.test(text) && URL.canParse(text) && new URL(text).origin === text) return text;
   throw new UsageError(`invalid value for --allowed-origin: '${text}' is not like https://chat.example`);
 }
 
-/** Returns the URL of a database. The message leaves out the value, which may have a password. */
+/** Returns the URL of a database. Throws UsageError; its message omits the value, which may contain a password. */
 function parsedDatabaseUrl(text: string, flag: string): string {
   if (/^postgres(?:ql)?:\/\//.test(text)) return text;
   throw new UsageError(`invalid value for --${flag}: it has to begin with postgres://`);

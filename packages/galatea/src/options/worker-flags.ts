@@ -3,11 +3,11 @@ import type { Parsed } from "./parse-flags.ts";
 
 const mebibyte = 2 ** 20;
 
-/** The flags of isolation between models, for `serve` and `up`. */
+/** The flags for the isolation of models. `serve` and `up` have them. */
 export const workerFlags = {
   "worker-users": parsedFlag(
     {
-      // Above the user ids that common systems give to users, services and containers.
+      // Above the user ids that common systems assign to users, services and containers.
       default: "2000000000-2001048575",
       about:
         "user ids for workers of tenants, one for each tenant, when the server runs as root; `none`: the server's user",
@@ -63,12 +63,15 @@ export const workerFlags = {
   }),
 };
 
-/** The isolation of workers. A flag of `serve` only: containers of `up` always isolate tenants. */
+/** The flag for the isolation of workers. Only `serve` has it, because containers of `up` always isolate tenants. */
 export const confinementFlag = choiceFlag(["tenants", "processes"], {
   about: "isolation of workers (default: tenants in a container that is configured by its environment, else processes)",
 });
 
-/** Returns the worker flags of `up` as arguments of its containers. --worker-connect is always included, so that ports can be added to it. */
+/**
+ * Returns the worker flags of `up` as arguments of its containers. Always includes --worker-connect, so that the
+ * platform can add ports to it.
+ */
 export function workerArguments({ given }: Parsed): readonly string[] {
   const connect = workerFlags["worker-connect"].default as string;
   const passed = new Map([["worker-connect", [connect]] as const, ...given]);
@@ -86,7 +89,7 @@ function parsedUsers(text: string): { readonly first: number; readonly count: nu
   return { first, count: last - first + 1 };
 }
 
-/** Parses ports; null for any port, which also allows listening. */
+/** Parses ports. Returns null for any port, which also allows listening. */
 function parsedPorts(texts: readonly string[]): readonly number[] | null {
   const ports = texts.flatMap((text) => {
     if (text === "any" || text === "none") return [];

@@ -8,12 +8,12 @@ import { openProcessLog } from "../process-log.ts";
 import { endBySignal, stopSignal } from "../stop-signal.ts";
 import { openAgent, type AgentProcess } from "./open-agent.ts";
 
-/** Maximum wait of a stop for the last log lines. */
+/** Maximum time that a stop waits until the last log lines are written, in milliseconds. */
 const lastLinesMsMax = 1000;
 
 /**
- * `galatea agent`: prints its URL on stdout when it is ready; logs go to stderr. Resolves with 0 after a signal, when its instances have
- * ended; a second signal kills the process.
+ * Runs `galatea agent`. Prints the agent's URL on stdout when it is ready; logs go to stderr. Resolves with 0 after a
+ * signal, when the agent's instances have ended. A second signal kills the process.
  */
 export async function agent(options: AgentOptions): Promise<number> {
   process.umask(platformUmask);

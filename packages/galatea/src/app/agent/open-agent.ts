@@ -15,25 +15,25 @@ import { readTlsFiles } from "../tls-files.ts";
 
 export interface AgentProcessOptions extends AgentOptions {
   readonly directories: DataDirectories;
-  /** The environment to which containers' own variables are added. */
+  /** The environment of containers, to which each container's own variables are added. */
   readonly environment: Readonly<Record<string, string>>;
   readonly log: Logger;
 }
 
-/** An agent of this machine that serves platforms. Disposal ends its instances. */
+/** An agent of this machine that runs instances for platforms. Disposal ends its instances. */
 export interface AgentProcess extends AsyncDisposable {
   readonly url: string;
-  /** The port of the probes; null without them. */
+  /** The port of the Kubernetes probes; null if they are disabled. */
   readonly probePort: number | null;
-  /** Sends platforms to other instances. Resolves when no request is in flight, or after `--drain-secs`. */
+  /** Makes platforms use other instances. Resolves when no request is in flight, at the latest after `--drain-secs`. */
   drain(): Promise<void>;
 }
 
-/** Containers that outlive a killed agent end after this time without pings. */
+/** Time without pings after which containers of a killed agent end themselves, in seconds. */
 const orphanGraceSecs = 60;
 const tlsFilesEveryMs = 60_000;
 
-/** Opens the agent. Instances that a killed agent over the same directory has left are ended. */
+/** Opens the agent. First ends instances that a killed agent with the same directory has left running. */
 export async function openAgent(options: AgentProcessOptions): Promise<AgentProcess> {
   const { directories, log, listen, probePort } = options;
   const clock = systemClock;
@@ -88,7 +88,10 @@ export async function openAgent(options: AgentProcessOptions): Promise<AgentProc
   return Object.assign(opening.move(), { url, probePort: probes?.port ?? null, drain });
 }
 
-/** Uses the files of certificates when they have changed; logs files that do not belong together and keeps the former ones. */
+/**
+ * Reloads the certificate files when they have changed. If the new files do not belong together, logs that and keeps
+ * the previous ones.
+ */
 async function followTlsFiles(server: AgentServer, options: AgentProcessOptions, closing: AbortSignal): Promise<never> {
   let used = await readTlsFiles(options);
   for (;;) {

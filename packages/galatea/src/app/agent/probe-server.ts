@@ -2,7 +2,10 @@ import { once } from "node:events";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 
-/** Answers the probes of Kubernetes over plain HTTP: `/healthz` while the process runs, `/readyz` while the agent takes instances. */
+/**
+ * Responds to Kubernetes probes over plain HTTP. `/healthz` succeeds while the process runs, `/readyz` while the agent
+ * accepts instances.
+ */
 export class ProbeServer implements AsyncDisposable {
   readonly #server: Server;
   #isReady = true;

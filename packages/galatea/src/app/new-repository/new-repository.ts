@@ -7,7 +7,10 @@ import type { NewOptions } from "./new-flags.ts";
 
 const templatesDirectory = fileURLToPath(new URL("../../../templates", import.meta.url));
 
-/** `galatea new`: writes a first model to a new folder, and prints the commands that run it. Resolves with 1 if the folder exists. */
+/**
+ * Runs `galatea new`, which writes a first model to a new folder and prints the commands that run it. Resolves with 1
+ * if the folder exists.
+ */
 export async function newRepository({ path, template }: NewOptions): Promise<number> {
   try {
     await mkdir(path);
@@ -27,7 +30,7 @@ export async function newRepository({ path, template }: NewOptions): Promise<num
   return 0;
 }
 
-/** Copies contents and not modes: the files of an installation may be read-only. */
+/** Copies the contents of files but not their modes, because the files of an installation may be read-only. */
 async function copyFiles(from: string, to: string): Promise<void> {
   for (const entry of await readdir(from, { recursive: true, withFileTypes: true })) {
     if (!entry.isFile()) continue;

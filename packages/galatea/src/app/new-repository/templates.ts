@@ -1,10 +1,10 @@
 import { shellWord } from "../shell-words.ts";
 
-/** A folder below `templates/` of this package, which `galatea new` copies. */
+/** A folder in `templates/` of this package, which `galatea new` copies. */
 export interface Template {
   readonly folder: string;
   readonly about: string;
-  /** Returns the commands to run next, in their order. `program`: the words that start this program. */
+  /** Returns the commands to run next, in order. `program` is the command that starts this program. */
   readonly next: (path: string, program: string) => readonly string[];
 }
 

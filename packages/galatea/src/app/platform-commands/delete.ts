@@ -5,7 +5,7 @@ import { kindOf, recordKinds } from "./listing.ts";
 
 const waitSeconds = 20;
 
-/** `galatea delete NAME`: deletes an endpoint, and returns when its instances have ended. */
+/** Runs `galatea delete NAME`, which deletes an endpoint and resolves when its instances have ended. */
 export function deleteEndpoint(options: Named<PlatformAddressOptions>): Promise<number> {
   return withPlatformClient("delete", options, async (client) => {
     const { name } = options;
@@ -21,7 +21,7 @@ export function deleteEndpoint(options: Named<PlatformAddressOptions>): Promise<
   });
 }
 
-/** Waits up to `waitSeconds` for the end of a deletion. Resolves with true if the deletion is still in progress. */
+/** Waits up to `waitSeconds` until a deletion has ended. Resolves with true if the deletion is still in progress. */
 async function isDeleting(client: PlatformClient, name: string): Promise<boolean> {
   try {
     const path = `/galatea/endpoints/${encodeURIComponent(name)}?wait=${waitSeconds}`;

@@ -46,7 +46,7 @@ export type LogsOptions = OptionsOf<typeof logsFlags>;
 
 export const deleteFlags = targetPlatformFlags;
 
-/** Options with the name that a command takes as its only argument. */
+/** Options with the name that is a command's only positional argument. */
 export type Named<Options extends PlatformAddressOptions> = Options & { readonly name: string };
 
 export function named<Options extends PlatformAddressOptions>(

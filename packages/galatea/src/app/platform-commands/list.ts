@@ -3,7 +3,7 @@ import type { ListingOptions } from "./flags.ts";
 import { recordKinds, listed } from "./listing.ts";
 import { tableText } from "./table.ts";
 
-/** `galatea list`: prints the endpoints of a platform, or its models. */
+/** Runs `galatea list`, which prints the endpoints or the models of a platform. */
 export function list(options: ListingOptions): Promise<number> {
   return withPlatformClient("list", options, async (client) => {
     const kind = options.models ? recordKinds.models : recordKinds.endpoints;

@@ -1,13 +1,13 @@
 import { didYouMean } from "../../options/index.ts";
 import { PlatformRequestError, type PlatformClient } from "../platform-client.ts";
 
-/** A kind of records of the platform, by the names that its operations have in SageMaker's API. */
+/** A kind of records, with the names that SageMaker's API uses for it. */
 export interface Kind {
-  /** The word for one such record. */
+  /** The word for one record of this kind. */
   readonly word: string;
-  /** The prefix of the record's members, and the operations that end with it. */
+  /** The prefix of the record's members and the suffix of its operations. */
   readonly noun: string;
-  /** The member of the listing that has the records. */
+  /** The member of the listing's output that contains the records. */
   readonly records: string;
 }
 
@@ -21,10 +21,10 @@ export const recordKinds = {
 /** A record in a listing. */
 export interface ListedRecord {
   readonly name: string;
-  /** Absent for a model. */
+  /** The status; absent for a model. */
   readonly status?: string;
   readonly created: string;
-  /** The FailureReason. */
+  /** The FailureReason of a failed record. */
   readonly reason?: string;
 }
 
@@ -32,7 +32,8 @@ type Members = Readonly<Record<string, string | number | undefined>>;
 
 const pageLength = 100;
 /**
- * Maximum number of failures whose reasons are queried, one call each. Further failures are listed without a reason.
+ * Maximum number of failures whose reasons are queried, with one call for each. Further failures are listed without a
+ * reason.
  */
 const describedMax = 100;
 
@@ -74,7 +75,7 @@ function listedOf(record: Members, noun: string): ListedRecord {
   };
 }
 
-/** Returns the kind of the record with this name. Throws PlatformRefusal with similar names if there is none. */
+/** Returns the kind of the record with this name. If there is none, throws an error with similar names. */
 export async function kindOf(client: PlatformClient, name: string, among: readonly Kind[]): Promise<Kind> {
   const all = await Promise.all(among.map(async (kind) => ({ kind, records: await listed(client, kind) })));
   const isNamed = (record: ListedRecord) => record.name.toLowerCase() === name.toLowerCase();

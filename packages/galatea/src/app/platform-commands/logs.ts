@@ -21,10 +21,13 @@ interface LiveUpdate {
   readonly sessionResults: readonly LogLine[];
 }
 
-/** Number of streams whose last lines are read: the most recently written ones. */
+/** Maximum number of streams whose last lines are read. The most recently written streams are selected. */
 const streamsMax = 10;
 
-/** `galatea logs NAME`: prints the last lines that containers of an endpoint, component or job have written; with -f also the next ones. */
+/**
+ * Runs `galatea logs NAME`, which prints the last lines of the containers of an endpoint, component or job. With -f,
+ * prints new lines, too.
+ */
 export function logs(options: Named<LogsOptions>): Promise<number> {
   return withPlatformClient("logs", options, async (client) => {
     const source = await sourceOf(client, options);
@@ -36,8 +39,8 @@ export function logs(options: Named<LogsOptions>): Promise<number> {
     const known = new Set(last.map(textOf));
     for await (const { sessionMetadata, sessionResults } of updates(live)) {
       await print(sessionResults.filter((line) => !known.has(textOf(line))));
-      // The first update contains all lines that were written before the last lines were read, so later lines cannot be
-      // duplicates.
+      // The first update contains all lines that were written before the last lines were read, so no later update can
+      // repeat a line.
       known.clear();
       if (sessionMetadata.sampled)
         process.stderr.write("galatea logs: lines were skipped, because more were written than the platform sends\n");
@@ -58,8 +61,8 @@ const sources: readonly { readonly kind: Kind; readonly of: (name: string) => Lo
 ];
 
 /**
- * Returns the source of that name that has lines, even if its record is deleted; otherwise the source of an existing
- * record without lines.
+ * Returns the first source with that name that has lines, even if its record was deleted. Otherwise returns the source
+ * of an existing record without lines.
  */
 async function sourceOf(client: PlatformClient, { name, follow }: Named<LogsOptions>): Promise<LogSource> {
   for (const { of } of sources) if ((await streamsOf(client, of(name))).length > 0) return of(name);
@@ -67,7 +70,7 @@ async function sourceOf(client: PlatformClient, { name, follow }: Named<LogsOpti
   const found = await kindOf(client, name, kinds);
   if (!follow) throw new PlatformRequestError(`${found.word} '${name}' has written no lines yet`);
   const source = sources[kinds.indexOf(found)]!.of(name);
-  // StartLiveTail rejects a group that does not exist.
+  // Creates the log group, because StartLiveTail rejects a group that does not exist.
   const { logGroupName } = source;
   await client.call("logs", "CreateLogGroup", { logGroupName }).catch((error: unknown) => {
     if (!(error instanceof PlatformRequestError && error.code === "ResourceAlreadyExistsException")) throw error;
@@ -75,7 +78,7 @@ async function sourceOf(client: PlatformClient, { name, follow }: Named<LogsOpti
   return source;
 }
 
-/** Returns the names of the streams that were written last; none for a group that does not exist. */
+/** Returns the names of the most recently written streams. Returns none if the group does not exist. */
 async function streamsOf(client: PlatformClient, { logGroupName, logStreamNamePrefix }: LogSource): Promise<string[]> {
   const order =
     logStreamNamePrefix === undefined ? { orderBy: "LastEventTime", descending: true } : { logStreamNamePrefix };
@@ -129,7 +132,7 @@ async function* updates({ body }: Response): AsyncGenerator<LiveUpdate> {
 const textOf = ({ timestamp, logStreamName, message }: LogLine): string =>
   `${new Date(timestamp).toISOString()} ${logStreamName} ${printableText(message)}\n`;
 
-/** Resolves when the reader has accepted the lines, or has closed the output. */
+/** Resolves when the reader of stdout has received the lines or has closed stdout. */
 function print(lines: readonly LogLine[]): Promise<void> {
   return new Promise((resolve) => process.stdout.write(lines.map(textOf).join(""), () => resolve()));
 }

@@ -4,21 +4,24 @@ import type { StatusOptions } from "./flags.ts";
 import { recordKinds, listed, type ListedRecord } from "./listing.ts";
 import { tableText } from "./table.ts";
 
-/** Maximum number of failures in the text; JSON has all of them. */
+/** Maximum number of failures in the text output. The JSON output contains all of them. */
 const failuresMax = 20;
 
 interface PlatformStatus {
   readonly url: string;
-  /** Id of the platform's process; null if it runs on another machine or as another user. */
+  /** Process id of the platform; null if it runs on another machine or as another user. */
   readonly pid: number | null;
   readonly dataDirectory: string | null;
   readonly version: string | null;
-  /** Records by their kind and status. */
+  /** Number of records by kind and status. */
   readonly counts: Readonly<Record<string, Readonly<Record<string, number>>>>;
   readonly failures: readonly (ListedRecord & { readonly kind: string })[];
 }
 
-/** `galatea status`: prints what runs on a platform, and what has failed and why; with `--url` the models of a server. */
+/**
+ * Runs `galatea status`, which prints what runs on a platform, and what has failed and why. With `--url`, prints the
+ * models of a server.
+ */
 export function status(options: StatusOptions): Promise<number> {
   const { url } = options;
   if (url !== null) return reporting("status", () => serverStatus(url, options.json));
@@ -74,7 +77,7 @@ interface ServedModel {
   readonly reason?: string;
 }
 
-/** Prints the models of a server of the KServe v2 protocol. */
+/** Prints the models of a server with the KServe v2 protocol. */
 async function serverStatus(url: string, isJson: boolean): Promise<number> {
   const server = (await requested(`${url}/v2`, "GET")) as { readonly name: string; readonly version: string };
   const models = (await requested(`${url}/v2/repository/index`, "POST")) as readonly ServedModel[];

@@ -2,12 +2,14 @@
 // oxlint-disable-next-line no-control-regex
 const controls = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/g;
 
-/** Returns text of models and callers without the characters that would control a terminal. */
+/** Replaces control characters in texts of models and callers, which would otherwise control the terminal. */
 export function printableText(text: string): string {
   return text.replaceAll(controls, "\ufffd");
 }
 
-/** Returns rows as aligned columns below their names. A column without any cell is left out; the last one has no padding. */
+/**
+ * Returns rows as aligned columns below the column names. Omits a column without cells. Does not pad the last column.
+ */
 export function tableText<Row extends object>(rows: readonly Row[], columns: readonly (keyof Row & string)[]): string {
   const shown = columns.filter((column) => rows.some((row) => row[column] !== undefined));
   const cells = [

@@ -22,27 +22,32 @@ import { openSocketsDirectory } from "./sockets-directory.ts";
 
 export interface InstanceHostOptions {
   readonly directories: DataDirectories;
-  /** The store that model data is read from. */
+  /** The store from which model data is read. */
   readonly store: ObjectStore;
-  /** The environment to which containers' own variables are added. */
+  /** The environment of containers, to which each container's own variables are added. */
   readonly environment: Readonly<Record<string, string>>;
   /** Arguments of `serve` for containers: the Python interpreter, and the isolation of models. */
   readonly workerArguments: readonly string[];
-  /** Returns a port that model code may connect to in addition to those of `workerArguments`; null for none. */
+  /**
+   * Returns a port that model code may connect to, in addition to the ports in `workerArguments`; null: no such port.
+   */
   readonly connectPort: () => number | null;
-  /** The engine that runs users' images, and the network that they join; null for none. */
+  /**
+   * The engine that runs users' images, and the network that their containers join; null: users' images are not
+   * supported.
+   */
   readonly containerEngine: Pick<EngineRunnerOptions, "address" | "network"> | null;
-  /** Seconds after which a container that gets no pings ends itself. */
+  /** Seconds without pings after which a container ends itself. */
   readonly instanceGraceSecs: number;
-  /** Bytes of requests and responses that one container may have in flight. */
+  /** Maximum bytes of requests and responses that one container may have in flight. */
   readonly requestBytesMax: number;
   readonly log: Logger;
 }
 
-/** Short enough for metrics of a minute. */
+/** Interval between GPU readings. Several readings per minute suffice for one-minute metrics. */
 const gpuIntervalMs = 5000;
 
-/** Opens the host, which runs instances as child processes. */
+/** Opens the host that runs instances as child processes. */
 export async function openInstanceHost(
   opening: AsyncDisposableStack,
   options: InstanceHostOptions,
@@ -58,7 +63,7 @@ export async function openInstanceHost(
   const gpus = watchGpus(gpuIntervalMs, log);
   if (gpus !== null) opening.use(gpus);
   const sockets = await openSocketsDirectory(directories.records);
-  // Detached instances still use the directory.
+  // Removes the directory only if it is empty: detached instances still use their sockets in it.
   opening.defer(() => rmdir(sockets).catch(() => {}));
   const images = await openImageRunner(opening, options);
   return opening.use(
@@ -76,7 +81,9 @@ export async function openInstanceHost(
   );
 }
 
-/** Opens the runner of users' images; null without a container engine. Its module is loaded only where there is one. */
+/**
+ * Opens the runner of users' images; null without a container engine. Its code is loaded only if there is an engine.
+ */
 async function openImageRunner(
   opening: AsyncDisposableStack,
   { containerEngine: engine, directories, environment, log }: InstanceHostOptions,
@@ -95,7 +102,7 @@ async function openImageRunner(
   );
 }
 
-/** Returns this process's machine as the node that instances run on. */
+/** Returns the description of this machine as a node for instances. */
 export async function describeMachine({
   directories,
   environment,
@@ -113,12 +120,15 @@ export async function describeMachine({
 }
 
 /**
- * Size of a container's young generation, half of the default on a large machine: a larger one is hardly faster, and
- * the memory is better used for models.
+ * Size of a container's young generation in MiB, half of Node's default on a large machine. A larger one is hardly
+ * faster and would take memory from models.
  */
 const containerSemiSpaceMebibytes = 16;
 
-/** Returns the command of an instance: our own server in container mode, with this process's Python environment. */
+/**
+ * Returns the command that runs an instance: this program's server in container mode, with the Python environment of
+ * this process.
+ */
 function containerCommand(
   { spec, runtime, mlRoot, socketPath }: ContainerStart,
   options: InstanceHostOptions,
@@ -131,7 +141,7 @@ function containerCommand(
       `--max-semi-space-size=${containerSemiSpaceMebibytes}`,
       fileURLToPath(new URL(import.meta.url.endsWith(".ts") ? "../../main.ts" : "../../main.js", import.meta.url)),
       "serve",
-      // Visible in `ps`, and not to clients of the container.
+      // The title is visible in `ps`, but not to clients of the container.
       `--id=${spec.title}`,
       `--end-without-pings-secs=${options.instanceGraceSecs}`,
       `--sagemaker-socket=${socketPath}`,

@@ -9,9 +9,9 @@ import { createMessageSender, openMessageSigner, topicPages, type TopicPages } f
 export interface TopicsOpening {
   readonly documents: Documents;
   readonly series: MetricStore;
-  /** Directory of the signing key. */
+  /** Directory of the key that signs messages. */
   readonly directory: string;
-  /** The platform's URL for receivers of messages. */
+  /** The platform's URL in messages, which receivers must be able to reach. */
   readonly url: string;
   readonly toThisMachine: boolean;
   readonly toPrivateNetworks: boolean;
@@ -25,7 +25,7 @@ export interface LoadedTopics extends AsyncDisposable {
   readonly pages: TopicPages;
 }
 
-/** Opens topics whose messages are sent over HTTP, signed by a key of the platform's own. */
+/** Opens topics. Their messages are sent over HTTP and signed with a key of the platform. */
 export async function loadedTopics(opening: TopicsOpening): Promise<LoadedTopics> {
   const { documents, series, directory, url, toThisMachine, toPrivateNetworks, openLog, clock, logger } = opening;
   const signer = await openMessageSigner(directory, { clock, logger });
@@ -46,7 +46,7 @@ export async function loadedTopics(opening: TopicsOpening): Promise<LoadedTopics
         .recorder({ namespace: "AWS/SNS", metricName, dimensions, unit: topicMetricUnits[metricName] })
         .record(value);
     },
-    // One stream per day.
+    // One log stream is used per day.
     log: ({ group, text }) => {
       const stream = new Date(clock.epochMs()).toISOString().slice(0, 10);
       openLog(group, stream)(Buffer.from(`${text}\n`));

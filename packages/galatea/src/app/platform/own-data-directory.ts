@@ -9,8 +9,8 @@ import {
 import { serverVersion } from "../version.ts";
 
 /**
- * Makes the data directory and locks it for this process. Throws if another platform or agent uses it or a newer release has used it.
- * `check` runs before anything in it is changed.
+ * Creates the data directory if needed and locks it for this process. Throws if another platform or agent uses it, or
+ * if a newer release has migrated it. `check` runs before anything in the directory is changed.
  */
 export async function openDataDirectory(
   opening: AsyncDisposableStack,

@@ -59,7 +59,7 @@ after(async () => {
   await rm(root, { recursive: true, force: true });
 });
 
-/** Returns each service's response to a call with these credentials. */
+/** Returns the outcome of a call to each service with these credentials. */
 async function outcomes(credentials: { accessKeyId: string; secretAccessKey: string; sessionToken?: string }) {
   const told = (asked: Promise<unknown>) =>
     asked.then(
@@ -80,7 +80,7 @@ async function outcomes(credentials: { accessKeyId: string; secretAccessKey: str
 const allAnswered = {
   s3: "answered",
   sagemaker: "answered",
-  // The endpoint does not exist; this error shows that the signature was accepted.
+  // The endpoint does not exist. This error shows that the signature was accepted.
   runtime: "ValidationError 400",
   cloudwatch: "answered",
   sts: "answered",

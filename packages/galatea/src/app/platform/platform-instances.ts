@@ -6,14 +6,14 @@ import type { BucketStore } from "@galatea/hosting/objects";
 import { describeMachine, openInstanceHost, type InstanceHostOptions } from "./instance-host.ts";
 import { openPods, type PodsOptions } from "./pods.ts";
 
-/** The place where the platform runs instances: this machine, whose processes they are, or a cluster, in pods. */
+/** The location at which the platform runs instances: as processes of this machine, or in the pods of a cluster. */
 export interface PlatformInstances {
   readonly node: NodeDescription;
-  /** The URL at which instances reach the platform; null for that of its port. */
+  /** The URL at which instances reach the platform; null: the URL of the platform's port. */
   readonly platformUrl: string | null;
-  /** `keys`: issue the keys of agents. */
+  /** Opens the host. `keys` issues the keys of agents. */
   openHost(keys: InstanceKeys): Promise<HostingOptions["fleet"]["host"]>;
-  /** Makes the end of this process leave instances running. Pods do so always. */
+  /** Leaves instances running when this process ends. Pods always continue to run. */
   detach(): void;
 }
 
@@ -21,13 +21,13 @@ export interface PlatformInstancesOptions
   extends
     Omit<InstanceHostOptions, "connectPort" | "containerEngine" | "requestBytesMax" | "store">,
     Omit<PodsOptions, "pods"> {
-  /** The path of the file of `--pods`; null: instances are processes of this machine. */
+  /** The path given by `--pods`; null: instances are processes of this machine. */
   readonly pods: string | null;
-  /** The address of the engine that runs users' images; null for none. */
+  /** The address of the engine that runs users' images; null: users' images are not supported. */
   readonly containerEngine: string | null;
-  /** The network of the engine that their containers join; null for one of the platform's own. */
+  /** The network that containers of users' images join; null: a network that the platform creates. */
   readonly containerNetwork: string | null;
-  /** Keys that allow everything; null: no authentication. */
+  /** The owner's keys, which allow everything; null: requests are not authenticated. */
   readonly keys: readonly object[] | null;
   readonly requestMemory: ByteBudget;
   readonly store: BucketStore;
@@ -35,7 +35,7 @@ export interface PlatformInstancesOptions
   readonly callUrl: () => string;
 }
 
-/** `callUrl` is called after the platform's port is open. */
+/** Opens the host of instances. Calls `callUrl` only after the platform's port is open. */
 export async function openPlatformInstances(
   opening: AsyncDisposableStack,
   options: PlatformInstancesOptions,
@@ -46,8 +46,8 @@ export async function openPlatformInstances(
   }
   const host = await openInstanceHost(opening, {
     ...options,
-    // With authentication model code may connect to the port, because its own keys limit it; without, the port would
-    // accept anything.
+    // With authentication, model code may connect to the platform's port, because its own keys limit it. Without
+    // authentication, the port would allow it everything.
     connectPort: () => (options.keys === null ? null : Number(new URL(options.callUrl()).port || 80)),
     containerEngine:
       options.containerEngine === null ? null : { address: options.containerEngine, network: options.containerNetwork },

@@ -11,13 +11,13 @@ import { hostingScalableResources } from "@galatea/hosting/scaling-targets";
 export interface AlarmOpening {
   readonly documents: Documents;
   readonly series: MetricStore;
-  /** Actions of alarms other than scaling; none by default. */
+  /** Resolves alarm actions other than scaling policies; absent: there are none. */
   readonly otherActions?: ResolveAlarmAction;
   readonly clock: Clock;
   readonly logger: Logger;
 }
 
-/** Alarms and scaling, for the services. */
+/** The alarms and scaling policies of hosting. */
 export interface ScaledHosting {
   readonly alarms: Alarms;
   readonly alarmActions: ResolveAlarmAction;
@@ -25,7 +25,10 @@ export interface ScaledHosting {
   readonly scalable: ScalableResources;
 }
 
-/** Opens alarms, which hosting reads while it deploys, and their actions, which need hosting and are opened later. */
+/**
+ * Opens the alarms and their actions. Hosting reads alarms while it deploys, so they are opened before hosting. Scaling
+ * actions need hosting and are opened later.
+ */
 export async function openAlarms(opening: AsyncDisposableStack, parts: AlarmOpening) {
   let scaling: Scaling | null = null;
   const alarmActions: ResolveAlarmAction = (arn) => scaling?.action(arn) ?? parts.otherActions?.(arn) ?? null;

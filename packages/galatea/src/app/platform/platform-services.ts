@@ -20,10 +20,10 @@ import type { Topics } from "@galatea/aws/topics";
 import type { InstancePermissions } from "@galatea/aws/instance-permissions";
 import type { ScaledHosting } from "./platform-scaling.ts";
 
-/** SageMaker's own limit for the body of an invocation. */
+/** Maximum size of an invocation's body in bytes, as in SageMaker. */
 export const requestBytesMax = 6 * 2 ** 20;
 const sessionsMax = 10_000;
-/** The role that the `sagemaker` SDK's get_execution_role() returns. */
+/** The role that get_execution_role() of the `sagemaker` SDK returns. */
 export const executionRoleName = "AmazonSageMaker-DefaultRole";
 
 export interface ServicesDependencies {
@@ -35,23 +35,23 @@ export interface ServicesDependencies {
   readonly scaled: ScaledHosting;
   readonly topics: () => Promise<Topics>;
   readonly accountId: string;
-  /** Returns the endpoint or job whose code has a key; null for keys of the owner. */
+  /** Returns the endpoint or job whose code has this key; null for a key of the owner. */
   readonly writerOf: (accessKeyId: string) => string | null;
   /** Returns whether a listing shows an object to the caller. */
   readonly lists: InstancePermissions["isObjectListed"];
   readonly listsGroup: InstancePermissions["isGroupListed"];
-  /** Maximum bytes that the code of one endpoint or job may store. */
+  /** Maximum bytes that the code of one endpoint or job may store as objects. */
   readonly writerBytesMax: number;
   readonly allowedOrigins: ReadonlySet<string>;
   /** Aborts when the platform stops. */
   readonly stopping: AbortSignal;
   readonly clock: Clock;
-  /** Aborts when streams that have not ended by then are cut off. */
+  /** Aborts when streams must end because the grace period of a shutdown is over. */
   readonly streamAbort: AbortSignal;
   readonly logger: Logger;
 }
 
-/** Opens all AWS services for the gateway, and STS's temporary credentials. */
+/** Opens all AWS services for the gateway, and STS's sessions with their temporary credentials. */
 export async function platformServices(
   opening: AsyncDisposableStack,
   parts: ServicesDependencies,

@@ -17,24 +17,27 @@ const hourMs = 3_600_000;
 export interface StorageOptions {
   readonly log: Logger;
   readonly clock: Clock;
-  /** Number of days whose snapshot of the records is kept; 0: none is made. */
+  /** Number of days whose snapshots of the records are kept; 0: no snapshots are made. */
   readonly snapshotDays: number;
-  /** The URL of the PostgreSQL database of records and metrics; null: they are in SQLite, in the data directory. */
+  /** The URL of the PostgreSQL database with records and metrics; null: SQLite databases in the data directory. */
   readonly records: string | null;
-  /** The S3 service of the objects; null: they are in the data directory. */
+  /** The S3 service that stores objects; null: the data directory stores them. */
   readonly objects: ObjectServiceAddress | null;
 }
 
 /** The platform's stores. */
 export interface PlatformStorage {
   readonly documents: Documents;
-  /** Resolves when this process may not write the records any more: another platform holds them. */
+  /** Resolves when this process may no longer write the records, because another platform has acquired them. */
   readonly recordsLost: Promise<Error>;
   readonly series: MetricStore;
   readonly store: BucketStore;
 }
 
-/** Locks the data directory for this process and opens its stores; throws if another platform uses it or a newer release has used it. */
+/**
+ * Locks the data directory for this process and opens its stores. Throws if another platform uses it or if a newer
+ * release has migrated it.
+ */
 export async function openStorage(
   opening: AsyncDisposableStack,
   directories: DataDirectories,
@@ -47,10 +50,10 @@ export async function openStorage(
   return await openFiles(opening, directories, options);
 }
 
-/** The databases of records and metrics while they are being opened. */
+/** The databases of records and metrics, which are opened concurrently. */
 interface OpeningDatabases {
   readonly documents: Promise<Documents & AsyncDisposable>;
-  /** Rejects also when the documents do not open. */
+  /** Also rejects if the documents cannot be opened. */
   readonly metrics: Promise<MetricStore & AsyncDisposable>;
   readonly recordsLost: Promise<Error>;
 }
@@ -73,13 +76,16 @@ async function openFiles(
       ? openDirectoryStore({ folder: directories.objects, processorCount: availableParallelism(), logger })
       : openS3Objects(objects, { directories, logger }),
   ]);
-  // If one fails to open, the others are closed. Metrics are closed after everything that records.
+  // If one store fails to open, the others are closed. Metrics must be closed after everything that records metrics.
   for (const each of [documents, metrics, store]) if (each.status === "fulfilled") opening.use(each.value);
   const { recordsLost } = databases;
   return { documents: opened(documents), recordsLost, series: opened(metrics), store: opened(store) };
 }
 
-/** Throws if a database has the records: those of the data directory are missing or older, and a platform over them would lose endpoints. */
+/**
+ * Throws if the records were moved to a database. The records in the data directory are then missing or older, and a
+ * platform that used them would lose endpoints.
+ */
 function rejectMovedRecords(directories: DataDirectories): void {
   const { recordsMoved } = databasePaths(directories);
   if (!existsSync(recordsMoved)) return;
@@ -96,7 +102,7 @@ const metricOptions = ({ log: logger, clock }: StorageOptions) => ({
   logger,
 });
 
-/** Opens databases in the data directory, each in its own thread. */
+/** Opens the SQLite databases in the data directory. Each runs in a thread of its own. */
 function openSqlite(directories: DataDirectories, options: StorageOptions): OpeningDatabases {
   const { log: logger, clock, snapshotDays } = options;
   const paths = databasePaths(directories);
@@ -105,7 +111,8 @@ function openSqlite(directories: DataDirectories, options: StorageOptions): Open
     documents: openDocuments({ path: paths.records, snapshots, logger }),
     metrics: openMetrics({
       path: paths.metrics,
-      // A copy of the metrics may have half a gigabyte, so one copy is made each day and only the last one is kept.
+      // A copy of the metrics may have half a gigabyte. Therefore one copy is made each day, and only the last one is
+      // kept.
       snapshots: { ...snapshots, daysKept: Math.min(1, snapshotDays), everyMs: 24 * hourMs },
       ...metricOptions(options),
     }),
@@ -113,7 +120,7 @@ function openSqlite(directories: DataDirectories, options: StorageOptions): Open
   };
 }
 
-/** Opens databases in PostgreSQL. Its client is loaded only here, so that a platform over SQLite does not load it. */
+/** Opens databases in PostgreSQL. Loads the PostgreSQL client, which a platform with SQLite does not need. */
 function openPostgres(
   url: string,
   { paths, options }: { readonly paths: DatabasePaths; readonly options: StorageOptions },

@@ -8,8 +8,8 @@ import type { TopicsOpening } from "./loaded-topics.ts";
 const recordedKinds = ["sns-topic", "sns-delivery"];
 
 /**
- * Opens the topics of the platform. Their code is loaded at once if topics are recorded, otherwise by the first request
- * that needs it.
+ * Opens the topics of the platform. Their code is loaded at the start if topics are stored, otherwise by the first
+ * request that needs it.
  */
 export async function openTopics(
   opening: AsyncDisposableStack,
@@ -27,7 +27,7 @@ export async function openTopics(
   };
 }
 
-/** Returns the outbox of asynchronous inference. */
+/** Returns the outbox through which asynchronous inference publishes its results. */
 export function resultOutbox(topics: () => Promise<Topics>): ResultOutbox {
   return {
     prepareMessage: async (topicArn, text) =>

@@ -10,9 +10,7 @@ import { dataDirectories } from "../../data-directory/index.ts";
 import { platformServerLimits } from "@galatea/aws/http-server";
 import { openPlatform, type Platform } from "./platform.ts";
 
-/**
- * All requests of these tests are unsigned, because the protection from web pages must not depend on credentials alone.
- */
+/** All requests of these tests are unsigned, because protection from web pages must not depend on signatures. */
 let root: string;
 let platform: Platform;
 

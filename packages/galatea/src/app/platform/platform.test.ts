@@ -63,7 +63,7 @@ async function finish({ request, answered }: Sending): Promise<{ status: number;
 
 const wait = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 
-/** Returns the files of the object store. */
+/** Returns the paths of the files in the object store. */
 async function stored(): Promise<string[]> {
   const entries = await readdir(join(root, "objects"), { recursive: true, withFileTypes: true });
   return entries
@@ -107,7 +107,7 @@ test("a slow upload that keeps sending bytes completes, however long it takes", 
 test("requests that arrive while a platform recovers the previous run's state wait until it is ready", async () => {
   const port = Number(new URL(platform.url).port);
   await platform[Symbol.asyncDispose]();
-  // Directories of instances that a killed platform left behind. The start removes them, which takes a moment.
+  // Directories of instances that a killed platform left behind. The start removes them, which takes some time.
   for (let index = 0; index < 500; index++)
     await mkdir(join(root, "instances", `i-${index}`, "model", "1"), { recursive: true });
   let ready = false;

@@ -54,48 +54,52 @@ import { platformServices } from "./platform-services.ts";
 import { openPlatformInstances } from "./platform-instances.ts";
 
 const tunnelsMax = 100;
-/** Maximum number of series in /metrics: some 10 MB of text. */
+/** Maximum number of series in /metrics, which are about 10 MB of text. */
 const seriesMax = 20_000;
 const countedEndpointsMax = 10_000;
 const logLimits = { streamBytesMax: 64 * 2 ** 20, streamsMax: 10_000, groupsMax: 10_000 };
 
 export interface PlatformOptions extends UpOptions {
-  /** An existing listening socket; a new one is opened by default. */
+  /** An inherited listening socket; null or absent: a new socket is opened. */
   readonly listeningFd?: number | null;
   readonly directories: DataDirectories;
-  /** Keys that allow everything, in addition to those of instances and sessions; null: no authentication. */
+  /**
+   * The owner's keys, which allow everything. Keys of instances and sessions are accepted in addition. Null: requests
+   * are not authenticated.
+   */
   readonly keys: readonly RootKey[] | null;
-  /** The secret key of `galatea env --proxy`, which authorises tunnels to other hosts. */
+  /** The secret of proxy URLs from `galatea env --proxy`, which authorise tunnels to other hosts. */
   readonly proxySecret: string;
   readonly log: Logger;
-  /** The environment to which containers' own variables are added. */
+  /** The environment of containers, to which each container's own variables are added. */
   readonly environment: Readonly<Record<string, string>>;
   readonly serverLimits: PlatformServerLimits;
-  /** Memory for requests and responses in flight in this process. */
+  /** Memory budget for requests and responses in flight in this process. */
   readonly requestMemory: ByteBudget;
   /**
-   * The clock of callers, alarms, policies and recorded values, the machine's by default; instances use the machine's.
+   * The clock of callers, alarms, policies and recorded values; by default the machine's. Instances always use the
+   * machine's clock.
    */
   readonly clock?: Clock;
 }
 
 export interface Platform extends AsyncDisposable {
   readonly url: string;
-  /** Resolves when the platform has to stop, because another one holds its records. */
+  /** Resolves when the platform must stop because another platform has acquired its records. */
   readonly recordsLost: Promise<Error>;
   /**
-   * Prepares disposal for a restart: instances continue, and requests in flight get `restartGraceMs`. Returns a
-   * descriptor of the listening socket for the next platform.
+   * Prepares disposal for a restart: instances keep running, and requests in flight get `restartGraceMs` to complete.
+   * Returns a descriptor of the listening socket for the next process.
    */
   detach(): number;
   /**
-   * Accepts only these keys of the owner from now on. Ends sessions that were opened with a removed key, and URLs of
-   * logs and of the proxy that the former first key signed. Verified requests continue.
+   * Replaces the accepted keys of the owner. Ends sessions that a removed key has opened, and invalidates URLs of logs
+   * and of the proxy that the previous first key has signed. Requests that were already verified continue.
    */
   replaceKeys(keys: readonly [RootKey, ...RootKey[]]): void;
 }
 
-/** Opens the hosting platform on one port. Everything is closed in the reverse order. */
+/** Opens the hosting platform on one port. Disposal closes everything in reverse order. */
 export async function openPlatform(options: PlatformOptions): Promise<Platform> {
   const { directories, log, account: accountId, region, clock = systemClock, snapshotDays, records } = options;
   const keys = new AcceptedKeys(options.keys, options.proxySecret);
@@ -149,7 +153,7 @@ export async function openPlatform(options: PlatformOptions): Promise<Platform> 
   const door = openDoor(options, { ...aws, instances, keys });
   const pages = { ...ownersPages(options, { keys, series, counters }), ...hostingsPages(hosting, log) };
   port.openTo(publicPages({ ...door, ...pages, links, logs, topics: topicPages, logger: log }));
-  // Runs first: requests in flight are answered while everything is still open.
+  // This runs first at disposal, so that requests in flight complete while everything else is still open.
   opening.defer(() => {
     hosting.watch.stop();
     stopping.abort();
@@ -163,10 +167,10 @@ export async function openPlatform(options: PlatformOptions): Promise<Platform> 
   return Object.assign(opening.move(), { url: port.url, recordsLost, replaceKeys, detach });
 }
 
-/** Opens the platform's port: calls wait until `openTo`, while endpoints are started again. */
+/** Opens the platform's port. Calls wait until `openTo` is called, while endpoints are started again. */
 async function openPort(opening: AsyncDisposableStack, options: PlatformOptions, keys: AcceptedKeys) {
   const { server, close, handOver, streamAbort } = createPlatformServer(options.serverLimits);
-  // The SageMaker SDK requires the managed service's own STS hosts, and reaches this platform for them as a proxy.
+  // The SageMaker SDK calls AWS's own STS hosts. Its calls reach this platform through the CONNECT proxy.
   const certificate = await clientCertificate(options.directories.clients, options.log);
   const secret = () => keys.secret;
   const tunnels = attachConnectProxy(server, { certificate, hosts: stsHostNames(), tunnelsMax, secret });
@@ -184,7 +188,7 @@ async function openPort(opening: AsyncDisposableStack, options: PlatformOptions,
     openTo,
     streamAbort,
     close: end,
-    /** Makes `close` hand the port over; returns the listening socket for the next process. */
+    /** Makes `close` leave the port open for the next process. Returns a descriptor of the listening socket. */
     handOver: () => {
       isHandedOver = true;
       return duplicateListeningSocket(server);
@@ -202,7 +206,7 @@ const messageOptions = (
   toPrivateNetworks: topicsToPrivateNetworks,
 });
 
-/** Looks hosting up at each access, because it is opened after the keys. */
+/** Returns functions that look up hosting at each call, because hosting is opened after the keys. */
 function accessFacts(
   { invokableEndpoint: invokableEndpoints }: PlatformOptions,
   hosting: () => Hosting,
@@ -214,7 +218,7 @@ function accessFacts(
   };
 }
 
-/** Returns the options that the instances of all endpoints share. */
+/** Returns the options that the instances of all endpoints have in common. */
 function fleetOptions(
   options: PlatformOptions,
   parts: Pick<HostingOptions["fleet"], "host" | "store" | "credentials"> & {
@@ -258,7 +262,7 @@ function ownersPages({ clock = systemClock }: PlatformOptions, { keys, series, c
 function hostingsPages(hosting: Hosting, log: Logger) {
   const gaps = isolationGaps(readIsolationCapabilities());
   logIsolationGaps(gaps, log);
-  // A container also knows the settings that its operator's flags disable.
+  // Each container also reports the isolation that its operator's flags disable.
   const unconfined = () => ({ ...gaps, ...hosting.statistics().unconfined });
   return {
     hosting,
@@ -272,7 +276,7 @@ function hostingsPages(hosting: Hosting, log: Logger) {
   };
 }
 
-/** Opens the logs of containers' output. */
+/** Opens the log streams that receive the containers' output. */
 function openLogs(opening: AsyncDisposableStack, directories: DataDirectories, log: Logger): LogStreams {
   const logs = opening.use(
     createDirectoryLogStreams({ directory: directories.logs, clock: systemClock, logger: log, ...logLimits }),
@@ -282,7 +286,7 @@ function openLogs(opening: AsyncDisposableStack, directories: DataDirectories, l
   return logs;
 }
 
-/** Returns the settings by which services identify their callers. */
+/** Returns the settings with which services identify their callers. */
 const callersOf = (options: PlatformOptions, instances: InstancePermissions) => ({
   accountId: options.account,
   allowedOrigins: new Set(options.allowedOrigin),
@@ -318,7 +322,7 @@ function openDoor(
   return { rejectionText, gateway };
 }
 
-/** Returns a lookup of the owner's keys, then of temporary ones. */
+/** Returns a lookup that searches the owner's keys first, then temporary credentials. */
 function credentialLookup(keys: AcceptedKeys, accountId: string, lent: CredentialLookup): CredentialLookup {
   return (accessKeyId) => {
     const own = keys.find(accessKeyId);
@@ -326,12 +330,15 @@ function credentialLookup(keys: AcceptedKeys, accountId: string, lent: Credentia
   };
 }
 
-/** Returns the URL for instances and clients: the platform's own, with the loopback address in place of a wildcard. */
+/**
+ * Returns the URL for instances and clients: the platform's URL, with a wildcard address replaced by the loopback
+ * address.
+ */
 export function callableUrl(url: string): string {
   return url.replace("//0.0.0.0:", "//127.0.0.1:").replace("//[::]:", "//[::1]:");
 }
 
-/** Returns the accepted hosts and origins; behind CONNECT, the STS hosts are this platform's own. */
+/** Returns the accepted hosts and origins. The STS hosts are included, because the CONNECT proxy serves them. */
 function hostAndOriginRules({ host, allowedHost, allowedOrigin, keys }: PlatformOptions): HostAndOriginRules {
   const origins = new Set(allowedOrigin);
   const name = host.toLowerCase().replace(/\.$/, "");

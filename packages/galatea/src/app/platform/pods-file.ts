@@ -1,29 +1,29 @@
 import { readFile } from "node:fs/promises";
 import type { PodTypeRows } from "@galatea/hosting/kubernetes-host";
 
-/** The file of `--pods`, which the chart writes: how instances run as pods. */
+/** The settings in the file of `--pods`, with which instances run as pods. The Helm chart writes the file. */
 export interface PodsFile {
-  /** The name of the chart's release, of its Service and of its StatefulSet. */
+  /** The name of the chart's release, which its Service and StatefulSet also have. */
   readonly platform: string;
   readonly image: string;
   readonly pullPolicy: "Always" | "IfNotPresent" | "Never";
   readonly pullSecrets: readonly string[];
   readonly types: PodTypeRows;
-  /** Empty for the cluster's default priority. */
+  /** The priority class of pods; empty: the cluster's default. */
   readonly priorityClass: string;
-  /** Disk of each instance, such as `20Gi`. */
+  /** Disk size of each instance, such as `20Gi`. */
   readonly disk: string;
-  /** Seconds that the pod of a new instance may take until its agent is ready. */
+  /** Maximum time until the agent in a new instance's pod is ready, in seconds. */
   readonly startSeconds: number;
-  /** Seconds that requests in flight get when a pod is deleted. */
+  /** Time for requests in flight to complete when a pod is deleted, in seconds. */
   readonly drainSeconds: number;
-  /** Further flags of `galatea agent`. */
+  /** Additional flags of `galatea agent`. */
   readonly flags: readonly string[];
-  /** Further variables of the agent, as Kubernetes' `env`. */
+  /** Additional environment variables of the agent, in the format of `env` in Kubernetes. */
   readonly environment: readonly object[];
 }
 
-/** The type of each field, as `typeOf` names it. */
+/** The type that each field must have, as `typeOf` names it. */
 const fields: Readonly<Record<keyof PodsFile, "string" | "number" | "array" | "object">> = {
   platform: "string",
   image: "string",
@@ -40,7 +40,7 @@ const fields: Readonly<Record<keyof PodsFile, "string" | "number" | "array" | "o
 
 const typeOf = (value: unknown) => (Array.isArray(value) ? "array" : typeof value);
 
-/** Rejects with an error that names the file and the field. */
+/** Reads the file. Rejects with an error that names the file and the invalid field. */
 export async function readPodsFile(path: string): Promise<PodsFile> {
   let read: Readonly<Record<string, unknown>>;
   try {

@@ -6,9 +6,9 @@ import type { NodeDescription } from "@galatea/hosting/nodes";
 import { readPodsFile, type PodsFile } from "./pods-file.ts";
 
 export interface PodsOptions {
-  /** The path of the file of `--pods`. */
+  /** The path given by `--pods`. */
   readonly pods: string;
-  /** The S3 service of the objects; null: the platform has them. */
+  /** The S3 service that stores objects; null: the platform stores them. */
   readonly objects: string | null;
   readonly region: string;
   readonly account: string;
@@ -19,20 +19,23 @@ export interface PodsOptions {
 
 /** The cluster in which instances run as pods. */
 export interface Pods {
-  /** The node of hosting that stands for the cluster. */
+  /** The node that represents the cluster in hosting. */
   readonly node: NodeDescription;
   /** The URL at which pods reach the platform. */
   readonly platformUrl: string;
-  /** Resolves when the platform's pods are listed. */
+  /** Opens the host. Resolves when the platform's existing pods are listed. */
   openHost(keys: InstanceKeys): Promise<KubernetesHost>;
 }
 
-/** Requests that end after SIGTERM get `drainSeconds`; the agent then ends its containers within this time. */
+/** Time in which the agent ends its containers after `drainSeconds`, in seconds. */
 const endSeconds = 30;
-/** An agent whose platform is away for longer ends its instance. */
+/** Time without contact to the platform after which an agent ends its instance, in seconds. */
 const agentGraceSeconds = 3600;
 
-/** Loads the client of Kubernetes, which a platform on one machine does not, and reads the objects of the platform's own release. */
+/**
+ * Opens the connection to the cluster and reads the Kubernetes objects of the platform's release. Loads the Kubernetes
+ * client, which a platform on one machine does not need.
+ */
 export async function openPods(options: PodsOptions): Promise<Pods> {
   const file = await readPodsFile(options.pods);
   const { clusterNode, connectCluster, KubernetesHost, issueAgentKeys, parseQuantity } =
@@ -88,7 +91,10 @@ async function agentCommand(options: PodsOptions, platformUrl: string, { drainSe
   };
 }
 
-/** Returns the URL of the platform's Service by its address, which works in clusters without DNS too. */
+/**
+ * Returns the URL of the platform's Service. It contains the Service's IP address, which also works in a cluster
+ * without DNS.
+ */
 async function serviceUrl(api: ClusterApi, name: string): Promise<string> {
   const service = (await api.read("Service", name)) as {
     readonly spec?: { readonly clusterIP?: string; readonly ports?: readonly { readonly port: number }[] };
@@ -101,7 +107,9 @@ async function serviceUrl(api: ClusterApi, name: string): Promise<string> {
   return `http://${isIPv6(clusterIP) ? `[${clusterIP}]` : clusterIP}:${port.port}`;
 }
 
-/** Returns the owner of the pods: they are deleted with the platform's StatefulSet. */
+/**
+ * Returns the platform's StatefulSet as the owner of the pods, so that Kubernetes deletes the pods together with it.
+ */
 async function statefulSet(api: ClusterApi, name: string): Promise<OwnerReference> {
   const found = (await api.read("StatefulSet", name)) as { readonly metadata?: { readonly uid?: string } } | null;
   const uid = found?.metadata?.uid;

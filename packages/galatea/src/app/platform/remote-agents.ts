@@ -17,12 +17,15 @@ export interface RemoteNodes {
   readonly remoteAgents: ReadonlyMap<NodeId, HttpInstanceAgent>;
 }
 
-/** Time without a response of an agent after which its instances are replaced on other nodes. */
+/** Time without a response of an agent after which its instances are replaced on other nodes, in milliseconds. */
 const awayMsMax = 10_000;
-/** Maximum wait for an agent at the start of the platform. One that responds later gets instances from then on. */
+/**
+ * Maximum time that the start of the platform waits for an agent. An agent that responds later receives instances from
+ * then on.
+ */
 const firstResponseMsMax = 5000;
 
-/** Opens the agents of `--agent`, and resolves with the nodes that they run on; null without the flag. */
+/** Opens the agents of `--agent`. Resolves with their nodes; null without the flag. */
 export async function openRemoteAgents(
   opening: AsyncDisposableStack,
   options: RemoteAgentsOptions,
@@ -48,7 +51,7 @@ export async function openRemoteAgents(
   return { nodes, remoteAgents };
 }
 
-/** Resolves with the agent's machine, or with a node without capacity when the agent does not respond in time. */
+/** Resolves with the agent's machine, or with a node without capacity if the agent does not respond in time. */
 async function describeNode([id, agent]: readonly [NodeId, HttpInstanceAgent], log: Logger): Promise<NodeDescription> {
   const connected = new AbortController();
   const late = delay(systemClock, firstResponseMsMax, connected.signal).then(() => null);

@@ -9,13 +9,15 @@ export interface ObjectServiceAddress {
   readonly region: string;
 }
 
-/** Loads the client of S3, which a platform over its own directory does not. */
+/**
+ * Opens the object store in S3. Loads the S3 client, which a platform with objects in its data directory does not need.
+ */
 export async function openS3Objects(
   address: ObjectServiceAddress,
   { directories, logger }: { readonly directories: DataDirectories; readonly logger: Logger },
 ): Promise<BucketStore> {
   const { openS3Store } = await import("@galatea/hosting/objects/s3");
-  // A separate folder: objects of a platform that was over the directory before stay.
+  // Uses a separate folder, so that objects that the platform stored in the data directory before stay there.
   const folder = join(directories.objects, "sending");
   return await openS3Store({ address, folder, processorCount: availableParallelism(), logger });
 }

@@ -4,15 +4,15 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 
 /**
- * Opens the directory for the sockets of instances, in the temporary directory because a socket's path must be short.
- * Its name is stored in `recordsDirectory`, which one platform uses at a time: instances that outlive a platform use it
- * for the next one.
+ * Opens the directory for the sockets of instances. It is in the temporary directory, because the path of a socket must
+ * be short. Its name is stored in `recordsDirectory`, which only one platform uses at a time. Instances that outlive a
+ * platform are therefore found again by the next one.
  */
 export async function openSocketsDirectory(recordsDirectory: string): Promise<string> {
   const notePath = join(recordsDirectory, "sockets-directory");
   const former = await readNote(notePath);
   if (former !== null && (await isOurs(former))) return former;
-  // The name is written before the directory is made, so that a crash in between leaves nothing behind.
+  // The name is written before the directory is created, so that a crash in between leaves no unknown directory.
   const made = join(tmpdir(), `galatea-${randomBytes(3).toString("hex")}`);
   await writeFile(notePath, made);
   await mkdir(made, { mode: 0o700 });
@@ -20,8 +20,8 @@ export async function openSocketsDirectory(recordsDirectory: string): Promise<st
 }
 
 /**
- * Returns whether the directory belongs to this user: another user may have created one of that name after the
- * temporary directory was emptied.
+ * Returns whether this user owns the directory. After the temporary directory was emptied, another user may have
+ * created one with the same name.
  */
 async function isOurs(path: string): Promise<boolean> {
   try {
@@ -41,6 +41,6 @@ async function readNote(path: string): Promise<string | null> {
     if ((error as NodeJS.ErrnoException).code === "ENOENT") return null;
     throw error;
   }
-  // An interrupted write leaves another name.
+  // The file may contain an incomplete name if its write was interrupted.
   return /\/galatea-[0-9A-Za-z]{6}$/.test(text) ? text : null;
 }

@@ -1,4 +1,4 @@
-/** Topics over real HTTP requests: contents, times and retries of deliveries. */
+/** Tests topics over real HTTP requests: contents, times and retries of deliveries. */
 import assert from "node:assert/strict";
 import { createHash, createVerify, X509Certificate } from "node:crypto";
 import { mkdtemp, rm } from "node:fs/promises";
@@ -16,7 +16,7 @@ import type { Topics } from "@galatea/aws/topics";
 import { loadedTopics } from "./loaded-topics.ts";
 import type { TopicPages } from "@galatea/aws/topic-delivery";
 
-/** A clock that runs 100 times as fast, so that SNS's retry interval of 20 s takes 0.2 s. */
+/** A clock that runs 100 times faster, so that SNS's retry interval of 20 s takes 0.2 s. */
 const beganMs = systemClock.epochMs();
 const fast: Clock = {
   epochMs: () => beganMs + (systemClock.epochMs() - beganMs) * 100,
@@ -52,7 +52,10 @@ interface Received {
   readonly body: string;
 }
 
-/** Starts an HTTP endpoint that responds with the next of `statuses`, then with 200. 0 means no response. */
+/**
+ * Starts an HTTP endpoint that responds with each of `statuses` in order, then with 200. For the status 0, it does not
+ * respond.
+ */
 async function receiver(t: TestContext, statuses: number[] = []) {
   const received: Received[] = [];
   const server = createServer((request, response) => {
@@ -122,7 +125,7 @@ async function subscribed({ topics, pages }: Bench, hook: { url: string; receive
   return asked;
 }
 
-/** Verifies a message as validators of SNS messages do, by the names in their documentation. */
+/** Verifies a message as documented for receivers of SNS messages. */
 async function verified({ pages }: Bench, message: Record<string, string>): Promise<boolean> {
   const certificate = await pages((message["SigningCertURL"] ?? "").replace("http://platform.test:1", ""));
   const names = ["Message", "MessageId", "Subject", "SubscribeURL", "Timestamp", "Token", "TopicArn", "Type"];
@@ -340,7 +343,7 @@ test("a redirect of an endpoint is not followed, and a response without end is n
   await bench.topics.subscribe({ ...plain, endpoint: `${url}/endless` });
   await eventually(() => ![...documents.held.values()].some(({ kind }) => kind === "sns-delivery"));
   assert.equal(requestCount, 5);
-  // The limit is the size of the sockets' own buffers.
+  // The platform does not read the endless response, so the receiver can write only as much as the sockets buffer.
   assert.ok(writtenBytes < 64 * 2 ** 20, String(writtenBytes));
 });
 

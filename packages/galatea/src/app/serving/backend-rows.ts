@@ -12,17 +12,20 @@ import { lazyBackend } from "./lazy-backend.ts";
 import { findOnnxGpuLibrary } from "./onnx-gpus.ts";
 import { isPythonInstalled, installedPython, openPythonBackend } from "./python.ts";
 
-/** Maximum number of threads for trees: more would wait for memory. */
+/** Maximum number of threads that evaluate trees. More threads would be limited by memory bandwidth. */
 const treeThreadsMax = 32;
-/** SageMaker's limit for a response. */
+/** Maximum duration of an inference in milliseconds, SageMaker's time limit for a response. */
 const algorithmMsMax = 60_000;
 
-/** Every backend of `serve`, by which `validate` checks models. The first one that can run a model is used. */
+/**
+ * The backends of `serve`, with which `validate` also checks models. The first backend that can run a model is used.
+ */
 export const backendRows: readonly ((parts: BackendDependencies) => Backend)[] = [
   pythonRow,
   onnxRuntimeRow,
   () => algorithmRow("linear_learner"),
-  // A bundle's expressions may loop for ever; linear models and trees are bounded.
+  // An expression in a SparkML bundle may loop for ever, so it runs in a thread of its own. Linear models and trees
+  // always terminate.
   () => algorithmRow("sparkml", { threadPerModel: true }),
   () => algorithmRow("xgboost"),
   filRow,
@@ -31,7 +34,7 @@ export const backendRows: readonly ((parts: BackendDependencies) => Backend)[] =
 function pythonRow(parts: BackendDependencies): Backend {
   const { options, log, directories, gpus } = parts;
   const { python, backendDirectory } = options;
-  // The operator's own backends come first, as in Triton.
+  // The operator's own backends have priority, as in Triton.
   const findRunner: FindPythonRunner = async (backend) => {
     const { frameworkRunners, runnersInDirectory } = await import("@galatea/server/backends/python");
     const own = backendDirectory === null ? null : await runnersInDirectory(resolve(backendDirectory))(backend);
@@ -118,7 +121,7 @@ function filRow({ options, log }: BackendDependencies): Backend {
 
 const deadlineMs = (seconds: number) => (seconds === 0 ? null : seconds * 1000);
 
-/** Returns the settings of a backend, which override the global ones. */
+/** Returns the settings of a backend. They override the global settings. */
 export function backendConfig(options: BackendOptions, backend: string): ReadonlyMap<string, string> {
   const settings = new Map<string, string>();
   for (const each of options.backendConfig) if (each.backend === "") settings.set(each.key, each.value);

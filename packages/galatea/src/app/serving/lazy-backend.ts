@@ -3,13 +3,13 @@ import type { Backend } from "@galatea/server/backends";
 
 export interface LazyBackendOptions extends Pick<Backend, "name" | "runs" | "check"> {
   readonly open: (signal: AbortSignal) => Promise<Backend>;
-  /** Resolves with whether a warm-up may open the backend; absent: never. */
+  /** Returns whether a warm-up may open the backend; absent: it may not. */
   readonly mayWarmUp?: () => Promise<boolean>;
 }
 
 /**
- * Returns a backend whose code is imported by its first model, so that a server without Python models does not load
- * Python. `runs` and `check` do not open it.
+ * Returns a backend whose code is imported when its first model is loaded, so that a server without Python models does
+ * not load Python. `runs` and `check` do not import it.
  */
 export function lazyBackend({ open, mayWarmUp, ...known }: LazyBackendOptions): Backend {
   let opened: Promise<Backend> | null = null;
@@ -29,7 +29,7 @@ export function lazyBackend({ open, mayWarmUp, ...known }: LazyBackendOptions): 
     },
     async [Symbol.asyncDispose]() {
       closing.abort(new InferenceError("UNAVAILABLE", "Server exiting"));
-      // A backend that failed to open has nothing to close, and the failure was reported.
+      // A backend that failed to open needs no closing, and its failure was already reported.
       const backendOrNull = await opened?.catch(() => null);
       await backendOrNull?.[Symbol.asyncDispose]();
     },

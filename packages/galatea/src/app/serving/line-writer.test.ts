@@ -3,7 +3,7 @@ import { test } from "node:test";
 import * as fc from "fast-check";
 import { LineWriter, type LineTarget } from "./line-writer.ts";
 
-/** A reader that accepts a text when the test calls `takes`. */
+/** A target that accepts each text only when the test calls `takes`. */
 class SlowReader implements LineTarget {
   taken = "";
   now = "";

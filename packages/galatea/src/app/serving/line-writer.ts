@@ -1,16 +1,19 @@
-/** The destination of lines. */
+/** A destination of log lines. */
 export interface LineTarget {
-  /** Returns null if the text was written at once, else a promise that resolves when it is, or rejects. */
+  /**
+   * Appends a text. Returns null if it was written at once, else a promise that resolves when it is written or rejects.
+   */
   append(text: string): Promise<void> | null;
-  /** Writes as much of the text as possible without waiting; used when the process ends. */
+  /** Writes as much of the text as possible without blocking. Called when the process ends. */
   appendNow(text: string): void;
-  /** Called for text that could not be written. */
+  /** Receives text that could not be written, and the error. */
   failed(text: string, error: Error): void;
 }
 
 /**
- * Writes lines without blocking the writer: one append runs at a time, further lines wait in memory up to a limit, and
- * above it lines are dropped, counted, and reported in the log itself once it accepts lines again.
+ * Writes lines without blocking the caller. One append runs at a time; further lines wait in memory up to a limit.
+ * Above the limit, lines are dropped and counted. The number of dropped lines is written to the log once it accepts
+ * lines again.
  */
 export class LineWriter {
   readonly #target: LineTarget;
@@ -33,7 +36,8 @@ export class LineWriter {
   }
 
   write(line: string): void {
-    // After a dropped line none is accepted, so that the log reports the gap in its place.
+    // After a dropped line, all lines are dropped until the gap is reported, so that the report is at the position of
+    // the gap.
     if (this.#droppedCount > 0 || this.#waitingChars + line.length > this.#waitingCharsMax) {
       this.#droppedCount++;
       return;
@@ -43,12 +47,12 @@ export class LineWriter {
     if (!this.#isWriting) this.#writing = this.#writeAll();
   }
 
-  /** Resolves when all lines are written or have failed. */
+  /** Resolves when all lines were written or have failed. */
   async written(): Promise<void> {
     await this.#writing;
   }
 
-  /** Writes the waiting lines at the end of the process, as far as possible without waiting. */
+  /** Writes the waiting lines, as far as possible without blocking. Called when the process ends. */
   writeNow(): void {
     const text = this.#underWay + this.#takeWaiting();
     if (text !== "") this.#target.appendNow(text);

@@ -5,7 +5,7 @@ import { fileTarget } from "./log-targets.ts";
 
 test("log lines that a full disk rejects go to stderr with the reason", async (t) => {
   const told = t.mock.method(process.stderr, "write", () => true);
-  // Every write to this device of Linux fails with ENOSPC.
+  // Every write to Linux's /dev/full fails with ENOSPC.
   const writer = new LineWriter(fileTarget("/dev/full"), { waitingCharsMax: 1000, droppedLine: () => "" });
   writer.write("I1122 a line\n");
   await writer.written();

@@ -4,17 +4,17 @@ import { promisify } from "node:util";
 import { asDiskError, delay, systemClock } from "@galatea/base";
 import type { LineTarget } from "./line-writer.ts";
 
-/** Non-blocking: opening or writing a named pipe must not block. */
+/** Flags for opening a log. O_NONBLOCK is needed because opening or writing a named pipe must not block. */
 const appendFlags = constants.O_APPEND | constants.O_CREAT | constants.O_WRONLY | constants.O_NONBLOCK;
 
-/** Retry interval for a full named pipe: only its reader knows when it has space. */
+/** Retry interval for a full named pipe, in milliseconds. Nothing notifies the writer when the pipe has space again. */
 const fullPipePollMs = 100;
-/** Number of characters of unwritable lines that are shown on stderr. */
+/** Maximum number of characters of unwritable lines that are shown on stderr. */
 const shownCharsMax = 1024;
 
 /**
- * Returns a target that opens the file for each text, so that log rotation can move it. Throws if it cannot be opened
- * now.
+ * Returns a target that opens the file for each write, so that log rotation can rename it. Throws if the file cannot be
+ * opened now.
  */
 export function fileTarget(path: string): LineTarget {
   closeSync(openSync(path, appendFlags));
@@ -50,16 +50,16 @@ function appendNow(path: string, text: string): void {
 }
 
 /**
- * Returns the process's own output as a target. Node writes to files and terminals synchronously, and buffers writes to
- * pipes without a limit.
+ * Returns the process's stdout or stderr as a target. Node writes to files and terminals synchronously, and buffers
+ * writes to pipes without a limit.
  */
 export function outputTarget(stream: NodeJS.WriteStream & { readonly fd: number }): LineTarget {
   const isFile = fstatSync(stream.fd).isFile();
-  // A closed reader loses the lines; without a listener the error would end the process.
+  // If the reader has closed the pipe, lines are lost. Without a listener, the error would end the process.
   stream.on("error", () => {});
   return {
     append: (text) => (isFile ? appendToFile(stream.fd, Buffer.from(text)) : appendToStream(stream, text)),
-    // Does not block even if the reader has stopped, because Node has made the pipe non-blocking.
+    // Does not block even if the reader has stopped reading, because Node makes the pipe non-blocking.
     appendNow: (text) => ignoring(() => writeSync(stream.fd, text)),
     failed: () => {},
   };
@@ -79,7 +79,7 @@ function appendToStream(stream: NodeJS.WriteStream, text: string): Promise<void>
   return null;
 }
 
-/** Ignores errors when the process ends. */
+/** Ignores errors, because the process is ending. */
 function ignoring(write: () => void): void {
   try {
     write();

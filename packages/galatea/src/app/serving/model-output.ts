@@ -1,9 +1,9 @@
 import type { Writable } from "node:stream";
 
-/** Maximum bytes that wait for a slow reader; further lines are counted and dropped. */
+/** Maximum bytes that wait for a slow reader. Further lines are dropped and counted. */
 const waitingBytesMax = 1024 * 1024;
 
-/** Returns a writer for models' output: each line unchanged, as in Triton, with bounded memory. */
+/** Returns a writer for the output of models. As in Triton, lines are written unchanged. Its memory is bounded. */
 export function modelOutput(stream: Writable): (line: string) => void {
   let droppedLines = 0;
   return (line) => {
@@ -13,7 +13,7 @@ export function modelOutput(stream: Writable): (line: string) => void {
     }
     if (droppedLines > 0) stream.write(`... ${droppedLines} lines of model output dropped: the reader is too slow\n`);
     droppedLines = 0;
-    // Lines of one tick are written together, because each write to a pipe blocks the server.
+    // Writes all lines of one tick together, because each write to a pipe blocks the server.
     if (stream.writableCorked === 0) {
       stream.cork();
       process.nextTick(() => stream.uncork());

@@ -5,11 +5,11 @@ import type { OnnxGpus } from "@galatea/server/backends/onnxruntime";
 import type { DataDirectories } from "../../data-directory/index.ts";
 import { withGpuOrder } from "../gpus.ts";
 
-/** The framework with ONNX Runtime for GPUs. */
+/** The framework that contains ONNX Runtime for GPUs. */
 const frameworkName = "onnxruntime-gpu";
 const command = "galatea model add onnxruntime-gpu";
 
-/** Backends that need another build of their library for GPUs, with its framework. */
+/** Backends that need another build of their library for GPUs, each with the framework that contains it. */
 const gpuFrameworks = [
   ["onnxruntime", frameworkName],
   ["tensorflow", "tensorflow-gpu"],
@@ -19,7 +19,7 @@ type Found = Awaited<ReturnType<OnnxGpus["findLibrary"]>>;
 
 interface Looked {
   readonly directories: Pick<DataDirectories, "frameworks">;
-  /** The other variables of the processes. */
+  /** Other variables of the processes that load the library. */
   readonly env: Readonly<Record<string, string>>;
 }
 
@@ -35,9 +35,9 @@ async function environmentOf(
 }
 
 /**
- * Returns the library in the environment that `galatea model add` made, and the environment of processes that load it:
- * CUDA's libraries are packages next to it, which the loader finds by LD_LIBRARY_PATH. Throws UNAVAILABLE with the
- * command that sets it up.
+ * Returns the library that `galatea model add` has installed, and the environment of processes that load it.
+ * LD_LIBRARY_PATH in it contains CUDA's libraries, which are packages next to the library. Throws UNAVAILABLE with the
+ * command that installs the framework.
  */
 export async function findOnnxGpuLibrary(looked: Looked): Promise<Found> {
   const environment = await environmentOf(looked);
@@ -59,8 +59,8 @@ export async function findOnnxGpuLibrary(looked: Looked): Promise<Found> {
 }
 
 /**
- * Returns the backends without a library for this machine's GPUs: their models run on the CPU unless they request a
- * GPU. Logs it once, with the remedy.
+ * Returns the backends whose library for this machine's GPUs is missing. Their models run on the CPU unless they
+ * request a GPU. Logs the command that installs the library.
  */
 export function backendsWithoutGpus(
   directories: Pick<DataDirectories, "frameworks">,
@@ -87,7 +87,7 @@ async function sitePackages(environment: string): Promise<string> {
   return join(libraries, python, "site-packages");
 }
 
-/** Returns an empty list for a missing directory. */
+/** Lists a directory; an empty list if it does not exist. */
 async function entriesOf(directory: string): Promise<readonly string[]> {
   return await readdir(directory).catch((error: NodeJS.ErrnoException) => {
     if (error.code === "ENOENT") return [];

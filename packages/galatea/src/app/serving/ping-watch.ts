@@ -1,21 +1,27 @@
 import { systemClock, type Clock, type Logger } from "@galatea/base";
 import { setProcessAlarm } from "@galatea/base/system";
 
-/** Time after the grace at which the kernel ends a process whose event loop is blocked: as long as the platform tolerates a busy container. */
+/**
+ * Time after the grace period at which the kernel ends a process whose event loop is blocked, in seconds. The platform
+ * tolerates a busy container for the same time.
+ */
 const busySecsMax = 600;
 
-/** Time after the grace at which the kernel ends a process that still loads its models: the longest ContainerStartupHealthCheckTimeoutInSeconds. */
+/**
+ * Time after the grace period at which the kernel ends a process that is still loading models, in seconds. Equals the
+ * maximum of ContainerStartupHealthCheckTimeoutInSeconds.
+ */
 const loadSecsMax = 3600;
 
 export interface PingWatch extends Disposable {
-  /** Starts the grace: the listeners are open. Before, no ping can arrive. */
+  /** Starts the grace period. Call this when the listeners are open, because no ping can arrive before. */
   opened(): void;
   pinged(): void;
 }
 
 /**
- * Calls `onSilent` once when an open server got no ping for `graceSecs`: its platform is gone. If the event loop is blocked, a kernel timer ends
- * the process `busySecsMax` later.
+ * Calls `onSilent` once when the server has received no ping for `graceSecs`, because its platform has then ended. If
+ * the event loop is blocked, a kernel timer ends the process `busySecsMax` later.
  */
 export function watchPings(graceSecs: number, onSilent: () => void, clock: Clock): PingWatch {
   const graceNs = graceSecs * 1e9;
@@ -27,7 +33,7 @@ export function watchPings(graceSecs: number, onSilent: () => void, clock: Clock
   };
   const leftNs = () => pingedNs + graceNs - clock.monotonicNs();
   const checkLater = (ms: number) => (timer = clock.timer(ms, check));
-  // Without `setImmediate`, pings that arrived while the event loop was blocked would not count.
+  // `setImmediate` lets pings that arrived while the event loop was blocked be handled before the check.
   const check = () => setImmediate(() => (leftNs() <= 0 ? onSilent() : checkLater(leftNs() / 1e6)));
   setProcessAlarm(graceSecs + loadSecsMax);
   return {
@@ -43,7 +49,10 @@ export function watchPings(graceSecs: number, onSilent: () => void, clock: Clock
   };
 }
 
-/** Makes a platform's server send itself SIGTERM when it gets no pings any more. Returns null for a server without `--end-without-pings-secs`. */
+/**
+ * Makes a platform's server send itself SIGTERM when it receives no more pings. Returns null for a server without
+ * `--end-without-pings-secs`.
+ */
 export function exitWithoutPings(graceSecs: number | null, log: Logger): PingWatch | null {
   if (graceSecs === null) return null;
   const end = () => {

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { readProcessStart } from "@galatea/base/processes";
 
 /**
- * Returns the path of a directory for this process below `parent`, not created yet. Removes the directories of
+ * Returns the path of a directory for this process in `parent`, and does not create it. Removes directories of
  * processes that have ended without removing them.
  */
 export function processDirectory(parent: string): string {

@@ -14,19 +14,20 @@ import { memoryShare } from "../request-memory.ts";
 import { tenantOptions } from "./tenant-options.ts";
 import { withThreads } from "../thread-environment.ts";
 
-/** Packages that models find without their own environment. */
+/** Packages that models can import without an environment of their own. */
 const ownPackages = ["numpy", "tokenizers"];
 export const knownPythons = ["python3", "python3.13", "python3.12", "python3.11", "python3.10", "python3.9"];
 
 export interface PythonDependencies {
-  /** `--python`; null: an environment of our own is created on demand. */
+  /** The interpreter of `--python`; null: an environment is created on demand. */
   readonly python: string | null;
   readonly log: Logger;
   readonly directories: DataDirectories;
 }
 
 /**
- * Returns the interpreter for models: the given one, or that of the product's own environment, which is created once.
+ * Returns the interpreter for models: the one of `--python`, or that of this product's own environment, which is
+ * created once.
  */
 export async function findPython(parts: PythonDependencies, signal = new AbortController().signal): Promise<string> {
   if (parts.python !== null) return parts.python;
@@ -34,8 +35,8 @@ export async function findPython(parts: PythonDependencies, signal = new AbortCo
 }
 
 /**
- * Returns the directory of an environment with these packages in addition to ours, created once for each list and
- * locked while this process lives; null for none.
+ * Returns the directory of an environment with the requested packages in addition to `ownPackages`; null if none are
+ * requested. The environment is created once for each list of packages, and locked while this process runs.
  */
 async function packagesDirectory(parts: PythonBackendDependencies, signal: AbortSignal): Promise<string | null> {
   const { options, log, directories } = parts;
@@ -45,7 +46,7 @@ async function packagesDirectory(parts: PythonBackendDependencies, signal: Abort
   const directory = join(directories.root, "python-packages");
   const kept = new DirectoryCache({ directory, bytesMax, clock: systemClock });
   const wanted = {
-    // The requested packages come first, so that errors are about them.
+    // The requested packages come first, so that an installer's errors name them.
     packages: [...packages, ...ownPackages],
     pythons: python === null ? knownPythons : [python],
     wheelsOnly: true,
@@ -63,7 +64,7 @@ async function packagesDirectory(parts: PythonBackendDependencies, signal: Abort
   }
 }
 
-/** Returns the options of installers. */
+/** Returns the options of package installers. */
 function installing(log: Logger) {
   return {
     env: { ...installerEnvironment(), PIP_QUIET: "1" },
@@ -92,20 +93,20 @@ async function prepare(
   });
 }
 
-/** Returns the interpreter of the product's own environment; null if it is not created yet. */
+/** Returns the interpreter of this product's own environment; null if it was not created yet. */
 export async function installedPython({ root }: DataDirectories): Promise<string | null> {
   const { findPythonEnvironment } = await import("@galatea/server/backends/python");
   const own = { packages: ownPackages, pythons: knownPythons, wheelsOnly: false };
   return findPythonEnvironment({ ...own, dataDirectory: root });
 }
 
-/** Resolves with whether `findPython` has nothing to create. */
+/** Resolves with true if `findPython` would not have to create an environment. */
 export async function isPythonInstalled({ python, directories }: PythonDependencies): Promise<boolean> {
   return python !== null || (await installedPython(directories)) !== null;
 }
 
 export interface PythonBackendDependencies extends BackendDependencies {
-  /** Searches `--backend-directory`, and frameworks. */
+  /** Searches `--backend-directory` and the installed frameworks. */
   readonly findRunner: FindPythonRunner;
 }
 

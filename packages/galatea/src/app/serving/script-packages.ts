@@ -5,19 +5,24 @@ import type { PackageKeeper } from "@galatea/runtimes/container-runtimes";
 import type { DataDirectories } from "../../data-directory/index.ts";
 import { installerEnvironment } from "../passed-environment.ts";
 
-/** Maximum time of an installation. */
+/** Time limit of an installation, in milliseconds. */
 const installMsMax = 15 * 60_000;
 
-/** Returns the directory of packages that scripts require; models of containers can read it. */
+/** Returns the directory of packages that model scripts require. Models in containers can read it. */
 export function scriptPackagesDirectory({ root }: DataDirectories): string {
   return join(root, "script-packages");
 }
 
-/** Returns the installer of scripts' requirements, each list once for all containers over a data directory. */
+/**
+ * Returns the installer of the packages that model scripts require. Each list of packages is installed once for all
+ * containers with the same data directory.
+ */
 export function scriptPackages(parts: {
   readonly directories: DataDirectories;
   readonly log: Logger;
-  /** Maximum bytes of installed packages on disk. Unused sets are deleted, the least recently used first. */
+  /**
+   * Maximum bytes of installed packages on disk. Unused sets of packages are deleted, the least recently used first.
+   */
   readonly bytesMax: number;
 }): PackageKeeper {
   const { directories, log, bytesMax } = parts;

@@ -22,24 +22,28 @@ import type { ServerMetrics } from "./server-metrics.ts";
 
 export interface ListenerDependencies {
   readonly engine: EngineCore;
-  /** Memory for requests and responses in flight. */
+  /** Memory budget for requests and responses in flight. */
   readonly budget: ByteBudget;
   readonly options: ServeOptions;
-  /** Null without the container contract. */
+  /** The settings of the container contract; null if it is not served. */
   readonly frontEnd: ContainerFrontEnd | null;
   readonly log: Logger;
   readonly metrics: ServerMetrics;
-  /** See ContainerRoutesOptions. */
+  /** Returns the missing kinds of isolation, which /ping reports; null if there are none. */
   readonly unconfined: () => Readonly<Record<string, string>> | null;
   /** Called at each ping of the container contract. */
   readonly onPing: () => void;
 }
 
-/** Reads the certificates of listeners again. Rejects for an unusable one: the previous certificates stay in use. */
+/**
+ * Reads the certificates of listeners again. Rejects if one cannot be used; the listeners then keep the previous
+ * certificates.
+ */
 type ReloadCertificates = () => Promise<void>;
 
 /**
- * Opens the requested listeners and logs each in Triton's words. Adds each to `opened` at once. Resolves with null
+ * Opens the requested listeners, and logs each with Triton's text. Adds each listener to `opened` as soon as it is
+ * open, so that the caller can close it after a failure. Resolves with the function that reloads certificates; null
  * without TLS.
  */
 export async function openListeners(
@@ -140,7 +144,7 @@ async function readTls(options: ServeOptions): Promise<GrpcTls> {
   };
 }
 
-/** Returns the archive itself as the model: for containers of other kinds than Triton's. */
+/** Returns the archive's directory as the model, for containers of other kinds than Triton's. */
 function archiveItself(directory: string) {
   return Promise.resolve({ repositoryDirectory: dirname(directory), modelDirectoryName: basename(directory) });
 }

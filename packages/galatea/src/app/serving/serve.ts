@@ -25,16 +25,20 @@ import { stopSignal } from "../stop-signal.ts";
 import { createTritonLog, type TritonLog } from "./triton-log.ts";
 import { serverVersion } from "../version.ts";
 
-/** The umask of the platform's containers. The data directory around their files is closed to other users of the machine. */
+/**
+ * The umask of the platform's containers. Their files are readable, because the data directory that contains them is
+ * inaccessible to other users of the machine.
+ */
 const containerUmask = 0o022;
 
 /**
- * `galatea serve`, from options to exit code: 0 after a signal, 1 after a failed start or stop. As in Triton, the
- * listeners open after the initial load, with Triton's log lines.
+ * Runs `galatea serve`. Resolves with 0 after a signal, and with 1 after a failed start or stop. As in Triton, the
+ * listeners open after the initial load of models, with Triton's log lines.
  */
 export async function serve(options: ServeOptions): Promise<number> {
   const startedMs = performance.now();
-  // The platform's umask would deny tenants' users the packages that are installed for them.
+  // The platform's umask would prevent the users that tenants run as from reading the packages that are installed for
+  // them.
   if (options.endWithoutPingsSecs !== null) process.umask(containerUmask);
   const planned = plannedContainer(options);
   if (planned === null) return 1;
@@ -75,7 +79,7 @@ export async function serve(options: ServeOptions): Promise<number> {
       await shutDown(listeners, engine, options.exitTimeoutSecs, log);
       return 1;
     }
-    // Failed packages of the command line are reported at the start, not to the first tenant.
+    // Failures to install packages of the command line must be reported at the start, and not to the first tenant.
     if (options.pythonPackages.length > 0) await engine.warmUp();
     const contract = { frontEnd, unconfined: () => unconfined, onPing: () => pings?.pinged() };
     opened.resolve(await openListeners({ engine, budget, options, log, metrics, ...contract }, listeners));
@@ -86,14 +90,14 @@ export async function serve(options: ServeOptions): Promise<number> {
     return stopping.signal.aborted ? code : 1;
   }
   log.info(`ready in ${(performance.now() - startedMs).toFixed(0)} ms`, { version: serverVersion });
-  // Warms up in the background what all tenants share, before the first one arrives.
+  // Prepares in the background what all tenants share, before the first tenant arrives.
   if (plan?.multiModel === true)
     engine.warmUp().catch((error: unknown) => log.verbose(`the warm-up failed: ${(error as Error).message}`));
   using _released = releaseMemoryWhenIdle(log);
   await stop.stopped;
-  // Awaited here: until it ends a second signal must not have its default action.
+  // Awaited before `stop` is disposed: until the shutdown has ended, a second signal must not have its default action.
   const code = await shutDown(listeners, engine, options.exitTimeoutSecs, log);
-  // A reader that has stopped reading must not keep the process alive.
+  // Without this limit, a reader of the log that has stopped reading would keep the process alive.
   if (!(await log.written(lastLinesMsMax))) process.exit(code);
   return code;
 }
@@ -103,7 +107,7 @@ interface PlannedContainer {
   readonly frontEnd: ContainerFrontEnd | null;
 }
 
-/** Returns null for an invalid environment, after reporting it. */
+/** Reads the container's environment. If it is invalid, reports the error and returns null. */
 function plannedContainer(options: ServeOptions): PlannedContainer | null {
   try {
     const plan = planOf(options);
@@ -147,7 +151,7 @@ function missingOf(rows: readonly ConfinementRow[]): Readonly<Record<string, str
   return Object.fromEntries(rows.flatMap(({ what, missing }) => (missing === null ? [] : [[what, missing]])));
 }
 
-/** Returns null if its file cannot be written, after reporting it on stderr. */
+/** Opens the log. If its file cannot be written, reports that on stderr and returns null. */
 function openLog(options: ServeOptions): TritonLog | null {
   try {
     return createTritonLog({
@@ -173,10 +177,10 @@ function logNotes(log: Logger, { strictModelConfig }: ServeOptions, plan: Contai
     log.warning("'--strict-model-config' has been deprecated! Please use '--disable-auto-complete-config' instead.");
 }
 
-/** Maximum wait for the last lines of the log. */
+/** Maximum time to wait until the last lines of the log are written, in milliseconds. */
 const lastLinesMsMax = 1000;
 
-/** Returns why the first repository that cannot be served is refused; null when all can be served. */
+/** Returns the reason why the first invalid repository cannot be served; null if all can be served. */
 async function refusalOf(repositories: readonly string[]): Promise<string | null> {
   for (const each of repositories) {
     const refusal = await checkRepositoryPath(each);
@@ -203,11 +207,12 @@ async function loadAtStart(
   return false;
 }
 
-/** Maximum of Node's timers, some 24 days, less the time that is added to it. */
+/** Maximum delay of Node's timers (about 24 days), less the time that the shutdown adds to it. */
 const timerMsMax = 2 ** 31 - 1 - 1000;
 
 /**
- * Shuts down in this order: reject new requests, let running ones end (up to a limit), unload models, end processes.
+ * Shuts down in this order: rejects new requests, lets running requests complete (up to a time limit), unloads models,
+ * ends processes.
  */
 async function shutDown(
   listeners: readonly Listener[],
@@ -225,7 +230,7 @@ async function shutDown(
     log.error("Exit timeout expired. Exiting immediately.");
     engine.abandon(`the server exits, and its exit timeout of ${exitTimeoutSecs} s is over`);
   });
-  // Waiting callers get an error before the connections are cut.
+  // Pending requests receive an error response before the connections are closed.
   using _cut = clock.timer(exitTimeoutMs + 500, () => deadline.abort());
   using _late = clock.timer(exitTimeoutMs + 1000, () => late.resolve("late"));
   const ended = await Promise.race([closeAll(listeners, engine, deadline.signal), late.promise]);

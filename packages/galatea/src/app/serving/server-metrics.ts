@@ -16,7 +16,7 @@ import type { BlockSource } from "@galatea/server/tensor";
 
 export interface ServerMetrics {
   readonly engine: EngineMetrics;
-  /** Resolves with the text of a scrape: the server's own families, then those of models. */
+  /** Resolves with the text of a scrape: the server's own metrics, then those that models create. */
   readonly text: () => Promise<string>;
 }
 
@@ -36,19 +36,18 @@ const tenantLimits: CustomMetricLimits = {
   boundsMax: 1000,
 };
 
-/** Length of the text that is printed before the event loop runs other work. */
+/** Length of the text that is printed in one event loop tick. */
 const textInTurn = 2 ** 16;
 
 /**
- * Creates the metrics of one server: the families of inference, those of its models, and optionally the machine's
- * gauges.
+ * Creates the metrics of a server: inference metrics, metrics that models create, and optionally gauges of the machine.
  */
 export function createServerMetrics(options: {
   readonly hostGauges: boolean;
   readonly intervalMs: number;
   readonly clock: Clock;
   readonly budget: ByteBudget;
-  /** Null: no GPU metrics. */
+  /** The GPUs to report; null: no GPU metrics. */
   readonly gpus: GpuWatch | null;
 }): ServerMetrics {
   const registry = new MetricRegistry({ rowsMax: 200_000 });

@@ -13,21 +13,21 @@ import { processDirectory } from "./process-directory.ts";
 import { scriptPackages } from "./script-packages.ts";
 import type { ServerMetrics } from "./server-metrics.ts";
 
-/** Reserved addresses, not memory: the budget of bytes in flight limits the content of all arenas. */
+/** Reserved address space, not memory. The memory budget for requests in flight limits the content of all arenas. */
 const arenaBytesMin = 64 * 2 ** 30;
 const namespaceArenaBytes = 4 * 2 ** 30;
-/** Disk for models that an archive's own models load from generated files. */
+/** Maximum disk space for models that a tenant's archive loads from files in a load request. */
 const archiveOverrideBytesMax = 2 ** 30;
 
 export interface ServingDependencies extends BackendDependencies {
   readonly options: ServeOptions;
-  /** Memory for requests and responses in flight. */
+  /** Memory budget for requests and responses in flight. */
   readonly budget: ByteBudget;
   readonly metrics: ServerMetrics;
   readonly gpus: OpenedGpus;
 }
 
-/** Creates the engine with its backends and catalogs, without loaded models. */
+/** Creates the engine with its backends and catalogs. Loads no models. */
 export function createServingEngine(parts: ServingDependencies, rows = backendRows): EngineCore {
   const { options, budget, plan, log, metrics, directories, gpus } = parts;
   const read = {
@@ -61,7 +61,7 @@ export function createServingEngine(parts: ServingDependencies, rows = backendRo
             repositoryDirectories: repositories.map((directory) => resolve(directory)),
             mapping: null,
             overrideDirectory: overrides,
-            // Callers that may load models here may also fill the repository's disk.
+            // No limit: callers that may load models into this repository may also write to its disk.
             overrideBytesMax: Infinity,
           }),
     catalogOf: (source) =>
@@ -79,7 +79,7 @@ export function createServingEngine(parts: ServingDependencies, rows = backendRo
             overrideDirectory: overrides,
             overrideBytesMax: archiveOverrideBytesMax,
           }),
-    // Twice the budget, because blocks of many sizes leave gaps.
+    // Twice the budget, because blocks of different sizes leave gaps.
     arenaBytes: Math.max(arenaBytesMin, 2 * budget.bytesMax),
     requestMemory: budget,
     namespaceArenaBytes,

@@ -7,11 +7,12 @@ import { processDirectory } from "./process-directory.ts";
 import { scriptPackagesDirectory } from "./script-packages.ts";
 
 /**
- * Memory that tenants share in addition to the model budget: interpreters with their libraries, tensors, scratch files.
+ * Memory that tenants share in addition to the model budget, in bytes: interpreters with their libraries, tensors,
+ * scratch files.
  */
 const sharedBytes = 2 * 2 ** 30;
 
-/** Returns null if Python models are only isolated as processes. */
+/** Returns the settings of tenants' isolation; null if Python models are isolated only as processes. */
 export function tenantOptions({ options, plan, directories }: BackendDependencies): TenantOptions | null {
   const isContainer = options.container?.fromEnvironment === true;
   if ((options.workerConfinement ?? (isContainer ? "tenants" : "processes")) === "processes") return null;
@@ -23,7 +24,7 @@ export function tenantOptions({ options, plan, directories }: BackendDependencie
     memoryBytesMax: options.workerMemoryBytes,
     processesMax: options.workerProcesses,
     scratchBytesMax: options.workerScratchBytes,
-    // The operator's files, which run the models of all tenants.
+    // The operator's files that the models of all tenants use.
     readPaths: [
       ...options.workerRead,
       ...(opened === null ? [] : [...opened.readPaths, scriptPackagesDirectory(directories)]),
@@ -39,10 +40,10 @@ export function tenantOptions({ options, plan, directories }: BackendDependencie
   };
 }
 
-/** Returns the paths of a container's files, as code for SageMaker's containers names them. */
+/** Returns the paths at which code for SageMaker's containers expects a container's files. */
 function fixedPaths(mlRoot: string, opened: OpenedContainer | null): readonly FixedPath[] {
   const place = "/opt/ml";
-  // Triton's archives are repositories; all others are the model itself.
+  // An archive for Triton is a repository. Any other archive is the model itself.
   const model: FixedPath = { path: join(place, "model"), leadsTo: opened === null ? "around-model" : "model" };
   const shared = (opened?.readPaths ?? []).map((directory) => ({
     path: join(place, relative(mlRoot, directory)),

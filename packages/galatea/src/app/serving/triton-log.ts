@@ -8,7 +8,7 @@ export interface LogOptions {
   readonly warning: boolean;
   readonly error: boolean;
   readonly format: "default" | "ISO8601";
-  /** "": INFO and verbose lines go to `infoTo`, others to stderr. */
+  /** The log file; "" writes INFO and verbose lines to `infoTo`, and others to stderr. */
   readonly file: string;
   readonly pid: number;
   readonly infoTo: "stdout" | "stderr";
@@ -16,21 +16,24 @@ export interface LogOptions {
 
 const letters: Readonly<Record<LogLevel, string>> = { verbose: "I", info: "I", warning: "W", error: "E" };
 
-/** Maximum length of lines that wait for a stopped reader or a slow disk; further ones are dropped and counted. */
+/**
+ * Maximum length of lines that wait for a slow disk or a reader that has stopped reading. Further lines are dropped and
+ * counted.
+ */
 const waitingCharsMax = 1024 * 1024;
 
-/** A log that never blocks its writers. */
+/** A log that never blocks its callers. */
 export interface TritonLog extends Logger {
-  /** Resolves with true when every line is written, or after `limitMs` with false. */
+  /** Resolves with true when every line is written, or with false after `limitMs`. */
   written(limitMs: number): Promise<boolean>;
-  /** Writes the waiting lines without blocking, before the process ends without an exit. */
+  /** Writes the waiting lines without blocking. Call this before the process is killed or replaced. */
   writeNow(): void;
 }
 
 /**
- * Creates a log in tritonserver's format: `I1121 04:45:42.123456 417 galatea] "message"`, UTC, the message
- * JSON-escaped. Throws if the file cannot be opened; lines that it later does not accept go to stderr. Writers never
- * wait.
+ * Creates a log in tritonserver's format: `I1121 04:45:42.123456 417 galatea] "message"`, in UTC, with the message
+ * escaped as in JSON. Throws if the file cannot be opened. Lines that cannot be written later go to stderr. Callers are
+ * never blocked.
  */
 export function createTritonLog(options: LogOptions): TritonLog {
   const shown: Readonly<Record<LogLevel, boolean>> = {
