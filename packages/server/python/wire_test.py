@@ -28,7 +28,7 @@ CONTROL = {
     "files": ["file:1/model.py", "file:1/empty"],
     "lengths": [5, 0],
 }
-# The order must be that of WIRE.md and of the server's side.
+# The order must be the same as in WIRE.md and on the server's side.
 KINDS = (
     wire.LOAD,
     wire.COMPLETE,
@@ -153,7 +153,7 @@ def check(vectors: dict[str, str]) -> None:
 
 
 def main() -> None:
-    """Checks the vectors, or writes those that the Python side encodes."""
+    """Checks the vectors, or writes the vectors that the Python side encodes."""
     with open(sys.argv[1], encoding="utf-8") as file:
         vectors = json.load(file)
     if "--write" in sys.argv:

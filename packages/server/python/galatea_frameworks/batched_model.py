@@ -69,7 +69,7 @@ class BatchedModel:
                 results = self._run_valid(valid, [requests[index] for index, _, _ in valid])
             except InvalidRequest as error:
                 results = [_failed(str(error), error.code)] * len(valid)
-            except Exception as error:  # noqa: BLE001 - whatever a program raises is the response to its requests
+            except Exception as error:  # noqa: BLE001 - an exception of the program becomes the error response
                 results = [_failed(self.failure(error))] * len(valid)
             for (index, _, _), result in zip(valid, results):
                 responses[index] = result

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     Lent = Tuple[
         int, int, int, int, Optional["LentBlock"]
-    ]  # lent_id, flags, offset, size, and the block where it is at hand
+    ]  # lent_id, flags, offset, size, and the block if it was created
 
 
 class LentBlock(np.ndarray):

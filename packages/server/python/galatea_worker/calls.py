@@ -93,7 +93,7 @@ class Calls:
         self._last_id = 0
         # Lent blocks of responses that this process still uses, by id: [execution_id, flags, offset, size].
         self._lent = {}
-        # The blocks that contain outputs of the current response, and those of these blocks that are no longer used.
+        # The blocks that contain outputs of the current response, and those among them that are no longer used.
         self._pinned = ()
         self._unpinned = []
         self._released = collections.deque()
@@ -292,7 +292,7 @@ class Calls:
         return self._arena.lend(lent_id, flags & wire.LENT_SHARED, offset, size, self._release)
 
     def acknowledge(self, call: _Call, count: int) -> int:
-        """Acknowledges the read responses of a stream, several at a time. Returns the number of those not acknowledged yet."""
+        """Acknowledges the read responses of a stream, several at a time. Returns the number of responses that are not acknowledged yet."""
         if count >= _TAKEN_STEP and not call.is_last_there:
             self._channel.send(call_wire.encode_credit(call.id, count))
             return 0

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 _FIRST_BUFFER_BYTES = 16 * 1024
-# A buffer that has grown beyond this size in bytes, for one large frame, is not kept.
+# Maximum size in bytes of a buffer that is kept. A buffer that has grown larger for one frame is discarded.
 _KEPT_BUFFER_BYTES = 4 * 1024 * 1024
 _AWAKE_SECONDS = 0.0002
 # A polling thread that gets its core back later than this was preempted, because another process needs the core. The thread then pauses

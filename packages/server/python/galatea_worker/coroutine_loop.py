@@ -25,7 +25,7 @@ class CoroutineLoop:
         while True:
             try:
                 self._loop.run_forever()
-            except BaseException:  # noqa: BLE001 - SystemExit of a task passes through the loop, which the other tasks still need
+            except BaseException:  # noqa: BLE001 - SystemExit of one task must not end the loop, which other tasks need
                 continue
 
     def start(
@@ -38,7 +38,7 @@ class CoroutineLoop:
             try:
                 # The result is in a list, so that no variable of this function holds a reference to it while `done` uses it.
                 outcome = [await coroutine]
-            except BaseException as error:  # noqa: BLE001 - whatever it raises is the failure of its execution
+            except BaseException as error:  # noqa: BLE001 - any exception fails the execution
                 done(None, error)
             else:
                 done(outcome.pop(), None)

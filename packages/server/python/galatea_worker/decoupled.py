@@ -191,7 +191,7 @@ class DecoupledService:
                 self._start(result, execution_id, [request.request_id() for request in requests])
             else:
                 self._check(result)
-        except BaseException as error:  # noqa: BLE001 - SystemExit fails the batch as in Triton, and leaves the process
+        except BaseException as error:  # noqa: BLE001 - as in Triton, SystemExit fails the batch and does not end the process
             message = failures.describe(error)
             if failures.is_out_of_memory(error):
                 status = wire.STATUS_BATCH_OUT_OF_MEMORY
@@ -309,7 +309,7 @@ class DecoupledService:
                 if error is not None:
                     raise error
                 self._check(result)
-            except BaseException as raised:  # noqa: BLE001 - whatever it raises ends what it has not answered
+            except BaseException as raised:  # noqa: BLE001 - any exception ends the open responses with an error
                 message = failures.failed_message(self._instance.name, raised)
                 raised.__traceback__ = None
                 failures.report(self._channel, message, request_ids)

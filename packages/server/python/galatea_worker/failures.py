@@ -43,7 +43,7 @@ def is_out_of_memory(error: BaseException) -> bool:
     """Returns whether an exception is an out-of-memory error. Only its type counts, not its text."""
     try:
         return any((one.__module__, one.__qualname__) in _OUT_OF_MEMORY for one in type(error).__mro__)
-    except BaseException:  # noqa: BLE001 - a class may name itself with anything
+    except BaseException:  # noqa: BLE001 - `__module__` and `__qualname__` may be the model's code
         return False
 
 
@@ -77,7 +77,7 @@ def report(channel: Channel, message: str, request_ids: Iterable[str]) -> None:
 def _described(error: BaseException) -> str:
     try:
         return _located(error, _text(error))
-    except BaseException as second:  # noqa: BLE001 - `__str__` is the model's code: whatever it raises must not end the worker
+    except BaseException as second:  # noqa: BLE001 - `__str__` is the model's code, whose exceptions must not end the worker
         described = _located(error, "<MESSAGE UNAVAILABLE DUE TO ANOTHER EXCEPTION>")
         try:
             reason = _located(second, _text(second))

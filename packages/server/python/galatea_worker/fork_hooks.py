@@ -1,8 +1,8 @@
 """Skips the `threading` module's work in a child process that the zygote forks.
 
-That work replaces locks that other threads may have held, and removes those threads. It is unnecessary here, because the zygote has only
-one thread, and its twenty functions would write to 85 memory pages that all workers share. Processes that a worker forks still do this
-work.
+The module replaces locks that other threads may have held, and removes the other threads. This is unnecessary here, because the zygote has
+only one thread, and the module's twenty functions would write to 85 memory pages that all workers share. Processes that a worker forks
+still do this work.
 """
 
 from __future__ import annotations

@@ -255,7 +255,7 @@ class Metric:
             cells.numbers[1 + bucket] += 1.0
 
     def value(self) -> float:
-        """Returns the value of a counter or gauge over all processes that use the same family and labels."""
+        """Returns the value of a counter or gauge over all processes that use the family with these labels."""
         state = self._open_state("get")
         metric_id = self._cells.metric_id
         try:

@@ -6,7 +6,7 @@ import ctypes
 
 _PR_SET_NAME = 15
 _PR_GET_NAME = 16
-# Field numbers in /proc/self/stat after the name in brackets; see proc(5).
+# Field numbers in /proc/self/stat, counted after the name in brackets (proc(5)).
 _ARGUMENTS_BEGIN = 45
 _ARGUMENTS_END = 46
 

@@ -169,7 +169,7 @@ def _settle(scratch: str) -> None:
     """Sets the environment variables for directories in which programs write."""
     os.chdir(scratch)
     os.environ["HOME"] = os.environ["TMPDIR"] = scratch
-    # Set for programs that look up the name of their user.
+    # Set for programs that query the name of their user.
     os.environ["USER"] = os.environ["LOGNAME"] = "tenant"
     for name in ("XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME", "XDG_RUNTIME_DIR"):
         os.environ.pop(name, None)

@@ -186,7 +186,7 @@ class Worker:
         )
 
     def _shared_reader(self) -> FrameReader:
-        """Returns the reader with which one of the waiting threads reads for all threads, from now on.
+        """Returns the reader. From now on, one of the waiting threads reads for all threads.
 
         A thread that holds `reading` hands the reading over when it stops. The caller must hold `_making_calls`.
         """
@@ -254,7 +254,7 @@ class Worker:
         try:
             # Inside `try`, because a model may have set values in its configuration that JSON cannot represent.
             reply = json.dumps(step(body), allow_nan=False)
-        except BaseException as error:  # noqa: BLE001 - whatever a model raises is its failure to load
+        except BaseException as error:  # noqa: BLE001 - any exception of the model fails the load
             failures.explain(error, self._package_hint)
             reply_kind = wire.FAILED
             reply = json.dumps({"message": failures.describe(error), "outOfMemory": failures.is_out_of_memory(error)})
@@ -329,7 +329,7 @@ class Worker:
         status = wire.STATUS_BATCH_FAILED
         try:
             responses, late = self._call(requests)
-        except BaseException as error:  # noqa: BLE001 - SystemExit fails the batch as in Triton, and leaves the process
+        except BaseException as error:  # noqa: BLE001 - as in Triton, SystemExit fails the batch and does not end the process
             message = failures.describe(error)
             if failures.is_out_of_memory(error):
                 status = wire.STATUS_BATCH_OUT_OF_MEMORY
@@ -361,7 +361,7 @@ class Worker:
                 data = wire.encode_result(execution_id, released, final_records, durations)
                 what = "the responses' parameters and small tensors have %d bytes"
                 check_limit(what, len(data), wire.FRAME_BYTES_MAX)
-            except BaseException as error:  # noqa: BLE001 - objects whose text or bytes cannot be taken
+            except BaseException as error:  # noqa: BLE001 - converting the model's objects to bytes may raise anything
                 data = None
                 message = failures.describe(error)
                 if failures.is_out_of_memory(error):

@@ -180,7 +180,7 @@ class Zygote:
                 os.close(descriptor)
             self._become_worker(descriptors, plan)
             status = 0
-        except BaseException:  # noqa: BLE001 - nothing above may run in a worker
+        except BaseException:  # noqa: BLE001 - the code of the zygote must not continue in a worker
             import traceback
 
             traceback.print_exc()

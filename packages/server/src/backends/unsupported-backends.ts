@@ -29,8 +29,8 @@ export function planRemedy(missing: readonly string[]): string {
 }
 
 /**
- * Returns the remedy for a model whose backend is not available; null if none is known. `directories` are those in which Triton searches
- * for a backend's shared library. Such a library works only in Triton's own process.
+ * Returns the remedy for a model whose backend is not available; null if none is known. Triton searches `directories` for a backend's
+ * shared library. Such a library works only in Triton's own process.
  */
 export async function backendRemedy(backend: string, directories: readonly string[]): Promise<string | null> {
   if (Object.hasOwn(unserved, backend)) return unserved[backend]!;

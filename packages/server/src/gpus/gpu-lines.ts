@@ -6,7 +6,7 @@ export type GpuLine =
   /** The GPUs cannot be read; the process ends after this line. */
   | { readonly kind: "failed"; readonly message: string };
 
-/** Maximum length of a line. It has space for many processes on many GPUs; a longer line cannot come from this program. */
+/** Maximum length of a line in bytes. It is sufficient for many processes on many GPUs; a longer line is not output of this program. */
 export const gpuLineBytesMax = 2 ** 20;
 
 export function printGpuLine(line: GpuLine): string {

@@ -13,7 +13,7 @@ export interface GpuReading {
   readonly powerLimitWatts: number | null;
   /** Consumed energy in joules since the driver was loaded. */
   readonly energyJoules: number | null;
-  /** GPU memory in bytes of each process that computes on this GPU; 0 when unknown. Process ids are those of the caller's pid namespace. */
+  /** GPU memory in bytes of each process that computes on this GPU; 0 when unknown. Process ids are in the caller's pid namespace. */
   readonly processes: readonly { readonly pid: number; readonly memoryBytes: number }[];
 }
 

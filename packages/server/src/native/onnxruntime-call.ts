@@ -141,8 +141,8 @@ export class RunCaller {
   }
 
   /**
-   * Creates a string tensor. A worker may write the shared memory meanwhile, therefore the elements are copied once and only the copy is
-   * read.
+   * Creates a string tensor. A worker may write to the shared memory at the same time, therefore the elements are copied once and only the
+   * copy is read.
    */
   #stringValue({ address, byteLength, shape }: RunValue): bigint {
     const api = this.#api;

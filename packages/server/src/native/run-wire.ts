@@ -165,7 +165,7 @@ class FrameReader {
     return word;
   }
 
-  /** Reads a list of elements that take at least one word each. */
+  /** Reads a list of elements, each of which has at least one word. */
   list<T>(read: () => T): readonly T[] {
     return this.listOf(this.natural(this.words.length - this.at), read);
   }

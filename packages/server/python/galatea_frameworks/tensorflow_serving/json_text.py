@@ -118,7 +118,7 @@ def _words(error: json.JSONDecodeError) -> str:
 
 
 def _is_in_object(text: str, end: int) -> bool:
-    """Returns whether the innermost open bracket at this position is that of an object."""
+    """Returns whether the innermost open bracket at this position belongs to an object."""
     open_now = []
     at = 0
     while at < end:

@@ -69,7 +69,7 @@ class Script:
             return _response_of(self._handler(io.BytesIO(body), context))
         except MemoryError:
             raise
-        except Exception as error:  # noqa: BLE001 - whatever a script raises is the response to its request
+        except Exception as error:  # noqa: BLE001 - an exception of the script becomes the error response
             return _failed(error)
 
     def request_of(self, body: bytes, context: Context) -> tuple[bytes | None, ServingResponse | None]:
@@ -85,7 +85,7 @@ class Script:
             return sent.encode("utf-8") if isinstance(sent, str) else sent or b"", None
         except MemoryError:
             raise
-        except Exception as error:  # noqa: BLE001 - as above
+        except Exception as error:  # noqa: BLE001 - an exception of the script becomes the error response
             return None, _failed(error)
 
     def to_response(self, status: int, body: bytes, context: Context) -> ServingResponse:
@@ -102,7 +102,7 @@ class Script:
             return _response_of(self._output_handler(response, context))
         except MemoryError:
             raise
-        except Exception as error:  # noqa: BLE001 - as above
+        except Exception as error:  # noqa: BLE001 - an exception of the script becomes the error response
             return _failed(error)
 
 
@@ -130,7 +130,7 @@ def _failed(error: BaseException) -> ServingResponse:
     traceback.print_exception(type(error), error, error.__traceback__)
     try:
         text = str(error)
-    except Exception as second:  # noqa: BLE001 - what the error says of itself is the script's code
+    except Exception as second:  # noqa: BLE001 - `__str__` of the error is the script's code
         text = "%s: its message is not available" % type(second).__name__
     body = json.dumps({"error": text[:_ERROR_CHARACTERS_MAX]})
     return ServingResponse(_FAILED, _JSON, body.encode("utf-8"))

@@ -254,7 +254,7 @@ class Contexts:
             raise InvalidRequest("'%s' does not map to an input or output tensor" % name, _INTERNAL)
 
     def close(self) -> None:
-        """Frees all GPU memory. Objects are freed before those that they depend on."""
+        """Frees all GPU memory. Objects are freed before the objects that they depend on."""
         self._contexts.clear()
         for buffer in (*self._buffers.values(), *(one.buffer for one in self._allocators.values())):
             buffer.free()

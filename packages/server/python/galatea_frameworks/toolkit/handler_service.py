@@ -28,7 +28,7 @@ _REFUSED = 503
 
 
 def service_name(value: str | None) -> str | None:
-    """Returns the handler service that the variable names; None if it is that of one of SageMaker's containers."""
+    """Returns the handler service that the variable names; None if it is the handler service of a SageMaker container."""
     return None if not value or value in _OF_CONTAINERS else value
 
 
@@ -52,7 +52,7 @@ class HandlerService:
             found = self._handle([{_BODY: bytearray(body)} for body in bodies], self._context)
         except MemoryError:
             raise
-        except Exception as error:  # noqa: BLE001 - whatever it raises is the response to its requests
+        except Exception as error:  # noqa: BLE001 - an exception of the service becomes the error response
             traceback.print_exc()
             if type(error).__name__ == "PredictionException" and hasattr(error, "error_code"):
                 return [_refusal(int(error.error_code), str(error.message)) for _ in bodies]

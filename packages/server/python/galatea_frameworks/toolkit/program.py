@@ -183,7 +183,7 @@ class ScriptProgram:
                 response = ScriptResponse(body, chunks.content_type, response_context.get_response_status_code())
         except MemoryError:
             raise
-        except Exception as error:  # noqa: BLE001 - as above
+        except Exception as error:  # noqa: BLE001 - an exception of the script becomes the error response
             _close(chunks)
             response, chunks = _failed(error), None
         if response_context is not None:
@@ -207,7 +207,7 @@ class ScriptProgram:
             try:
                 self._begin(one)
                 batch.append((one, self._script.call(self._script.input_fn, one.data, one.content_type)))
-            except Exception as error:  # noqa: BLE001 - as above
+            except Exception as error:  # noqa: BLE001 - an exception of the script becomes the error response
                 one.response = _failed(error)
         given = [data for _, data in batch]
         whole = joined_rows.joined(given) if len(batch) > 1 else None
@@ -215,7 +215,7 @@ class ScriptProgram:
             return
         try:
             predicted = self._script.call(self._script.predict_fn, whole, self._model)
-        except Exception:  # noqa: BLE001 - the error is reported when it happens again
+        except Exception:  # noqa: BLE001 - each request is run again alone, which reports the error
             return
         chunks = joined_rows.split(predicted, [len(data) for data in given])
         for (one, _), part in zip(batch, chunks or ()):
@@ -287,7 +287,7 @@ def _response(response: ScriptResponse) -> InferenceResponse:
     if response.headers:
         try:
             parameters[_HEADERS] = json.dumps({str(name): str(value) for name, value in response.headers.items()})
-        except Exception as error:  # noqa: BLE001 - they are the script's objects
+        except Exception as error:  # noqa: BLE001 - conversions of the script's objects run its code
             return _response(_failed(error))
     return pb_utils.InferenceResponse([pb_utils.Tensor(_OUTPUT, body)], parameters=parameters)
 

@@ -59,7 +59,7 @@ def format_trace(error: BaseException) -> str:
 
 
 def error_response(error: BaseException) -> ScriptResponse:
-    """Returns the toolkit's error response: the message, then the traceback. The status is that of the error, or 500. Never raises."""
+    """Returns the toolkit's error response: the message, then the traceback. Its status is the error's status, or 500. Never raises."""
     try:
         status, message = 500, str(error)
         # The error is recognized by its attributes and not by its class, because a script may contain its own copy of the toolkit.
@@ -68,6 +68,6 @@ def error_response(error: BaseException) -> ScriptResponse:
         elif message == "":
             message = "Invalid Request"
         text = "%s\n%s" % (message, format_trace(error))
-    except BaseException as second:  # noqa: BLE001 - what the error says of itself is the script's code
+    except BaseException as second:  # noqa: BLE001 - `__str__` of the error is the script's code
         status, text = 500, "Invalid Request\n%s: its message is not available" % type(second).__name__
     return ScriptResponse(text[:_ERROR_CHARACTERS_MAX].encode("utf-8", "backslashreplace"), "text/plain", status)

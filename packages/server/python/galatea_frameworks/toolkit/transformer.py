@@ -44,7 +44,7 @@ class Transformer:
             return [self._one(each.get("body"), context) for each in data]
         except MemoryError:
             raise
-        except Exception as error:  # noqa: BLE001 - whatever a script raises is the answer
+        except Exception as error:  # noqa: BLE001 - an exception of the script becomes the error response
             failed = error_response(error)
             context.set_response_status(failed.status, " ".join(str(getattr(error, "phrase", error)).split()))
             return [failed.body.decode("utf-8")]

@@ -43,8 +43,8 @@ export type RunChoice<Owner extends RunOwner> =
   | { readonly kind: "later"; readonly atNs: number | null };
 
 /**
- * Chooses the next run. Among the models below their limit, it takes the one whose tenant has used the least time, including current runs.
- * Among equals it takes the one that arrived first.
+ * Chooses the next run. Among the models below their limit, chooses the one whose tenant has used the least time, including current runs.
+ * Among equals, chooses the one that arrived first.
  */
 export function chooseRun<Owner extends RunOwner>(
   { running, waiting, nowNs }: RunQueueState<Owner>,

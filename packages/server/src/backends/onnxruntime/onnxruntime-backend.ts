@@ -42,7 +42,7 @@ export interface OnnxRuntimeBackendOptions
 export const onnxRuntimeBackendDefaults = {
   // A typical run takes a hundredth of this time.
   longRunMs: 100,
-  // Each long run occupies a thread and takes processors from other models.
+  // Each long run occupies a thread and processors that other models need.
   longRunsOfModelMax: 2,
   longRunsOfTenantMax: 8,
   runsMax: 64,

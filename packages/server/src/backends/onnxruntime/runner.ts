@@ -18,7 +18,7 @@ import { RunnerEnded, CrashBlame } from "./crash-blame.ts";
 
 /** The model file and settings of a session. */
 export interface SessionContent {
-  /** Name for messages: that of the first model with this content. */
+  /** Name for messages: the name of the first model with this content. */
   readonly modelName: string;
   /** A key that is equal for equal files and settings. */
   readonly key: string;

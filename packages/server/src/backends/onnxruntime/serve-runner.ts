@@ -58,7 +58,7 @@ class ServedRunner {
   readonly #memory = new RunnerMemory();
   #runtime: OnnxRuntime | null = null;
   #libraryPath = "";
-  /** Memory in bytes of the process after unused memory was last released, plus that of sessions opened since then. */
+  /** Memory of the process in bytes after unused memory was last released, plus the memory of sessions opened since then. */
   #settledBytes = 0;
   /** Memory of the process before its first session; null until then. */
   #bareBytes: number | null = null;

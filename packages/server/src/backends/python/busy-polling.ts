@@ -62,8 +62,8 @@ export class BusyPolling {
   }
 
   /**
-   * True while executions follow each other without overlap. Only then should a worker poll. With more work, a polling worker would take
-   * its core from other processes.
+   * True while executions follow each other without overlap. Only then should a worker poll. With more work, a polling worker would use a
+   * core that other processes need.
    */
   get isLone(): boolean {
     return this.#executionCount === 1 && this.#clock.monotonicNs() - this.#overlappedNs > overlapMemoryNs;
@@ -71,8 +71,8 @@ export class BusyPolling {
 
   /**
    * Records that an instance (represented by its mark) executes. Returns whether its worker may poll for the next execution. It may only if
-   * there are at least as many cores as instances that execute alternately. For three small steps on two cores, p50 with one client is 213
-   * us with polling workers, which take cores from each other, and 176 us with sleeping ones (bench/rows/latency.ts).
+   * there are at least as many cores as instances that execute alternately. Otherwise polling workers preempt each other: with three small
+   * steps on two cores and one client, p50 is 213 us instead of 176 us (bench/rows/latency.ts).
    */
   mayPoll(mark: object): boolean {
     const latest = this.#latest;

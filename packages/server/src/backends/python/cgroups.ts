@@ -66,7 +66,7 @@ export function findCgroups(cgroup: string, mountinfo: string): readonly CgroupL
   return places;
 }
 
-/** Creates control groups inside those of this process. Synchronous, because each call only writes to the kernel. */
+/** Creates control groups inside the control groups of this process. Synchronous, because each call only writes to the kernel. */
 export class Cgroups {
   readonly #places: readonly CgroupLocation[];
   readonly #name: string;
@@ -128,7 +128,7 @@ export class Cgroups {
     return new CgroupSet(made);
   }
 
-  /** Removes the groups of servers that have ended. `isGone` returns whether a group's name is that of an ended server. */
+  /** Removes the groups of servers that have ended. `isGone` returns whether a name belongs to such a group. */
   sweep(isGone: (name: string) => boolean): void {
     for (const { directory } of this.#places) {
       for (const entry of readdirSync(directory)) {

@@ -20,7 +20,7 @@ import {
 } from "./wire.ts";
 
 const firstBufferBytes = 64 * 1024;
-/** Size in bytes above which a buffer is replaced after use. It has grown beyond this size for one large frame. */
+/** Maximum size in bytes of a buffer that is kept. A buffer that has grown larger for one frame is replaced. */
 const keptBufferBytesMax = 4 * 1024 * 1024;
 
 /** Encodes EXECUTE frames into one buffer. A frame is valid until the next call. */

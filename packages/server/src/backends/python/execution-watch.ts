@@ -31,10 +31,7 @@ const callingMs = 1000;
  */
 const reportedShare = 0.9;
 
-/**
- * Reports an execution that takes long, and kills the execution's worker at the time limit. Uses one timer, which most executions do not
- * reset.
- */
+/** Reports a long execution, and kills the execution's worker at the time limit. Uses one timer, which most executions do not reset. */
 export class ExecutionWatch implements Disposable {
   readonly #options: ExecutionWatchOptions;
   #timer: Disposable | null = null;

@@ -1,6 +1,6 @@
 /**
- * Limits of frames from a worker or a zygote. A process that exceeds a limit is killed: model code can send anything, and decoding it would
- * take time from all other models.
+ * Limits of frames from a worker or a zygote. A process that exceeds a limit is killed, because model code can send any bytes, and decoding
+ * them would delay all other models.
  */
 export const frameLimits = {
   /** Maximum size in bytes of LOG and FAILED frames. Workers truncate their texts far below this limit. */

@@ -289,7 +289,10 @@ class PythonBackend implements Backend {
     return (await this.#options.findRunner(backend)) !== null;
   }
 
-  /** Leases the environment that the model ships; otherwise that of its python-based backend; otherwise that of Python models. */
+  /**
+   * Leases the environment that the model ships. If it ships none, leases the environment of its python-based backend, otherwise the
+   * environment of Python models.
+   */
   async #environment(source: ModelSource, config: ModelConfig, runner: PythonRunner | null, signal: AbortSignal) {
     const { tenants } = this.#options;
     const executionEnvPath = config.parameters.get("EXECUTION_ENV_PATH");
@@ -302,8 +305,8 @@ class PythonBackend implements Backend {
   }
 
   /**
-   * Creates the start options of a model's workers. `holding` takes over the lease of the environment, which must last as long as workers
-   * may start or import modules.
+   * Creates the start options of a model's workers. `holding` becomes the owner of the environment's lease, which must last as long as
+   * workers may start or import modules.
    */
   async #plan(
     source: ModelSource,

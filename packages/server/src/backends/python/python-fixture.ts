@@ -116,7 +116,7 @@ export async function openFixture(
 ): Promise<PythonFixture> {
   const python = await testPython();
   const directory = await mkdtemp(join(tmpdir(), "galatea-python-"));
-  // The same permissions as after unpacking an archive, so that a tenant's user may read the files.
+  // Sets the permissions that unpacked archives have, so that a tenant's user may read the files.
   await chmod(directory, 0o755);
   const log: string[] = [];
   const logger: Logger = createLogger((level, message) => log.push(`${level}: ${message}`));

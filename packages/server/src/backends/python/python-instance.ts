@@ -437,8 +437,8 @@ export class PythonInstance implements Instance, AsyncDisposable {
   }
 
   /**
-   * Handles the end of a worker. A worker runs executions in the order in which they were sent. Those after the one during which the worker
-   * ended were not started and may be executed again.
+   * Handles the end of a worker. A worker runs executions in the order in which they were sent. Executions after the running one were not
+   * started and may be executed again.
    */
   #onEnd(worker: PythonWorker, reason: string): void {
     const [first, ...others] = this.#pending.values();

@@ -32,7 +32,7 @@ interface Warm {
 }
 
 /**
- * The zygotes, one for each environment. Their number is limited: beyond it, the zygote that has been idle longest ends. A zygote imports
+ * The zygotes, one for each environment. If there are more than the limit, the zygote that has been idle longest is ended. A zygote imports
  * modules that models of its environment have used, so that later workers need not import them.
  */
 export class ZygotePool implements AsyncDisposable {

@@ -23,7 +23,7 @@ def getargspec(fn: Callable[..., Any]) -> _Arguments:
 
 
 def matching_args(fn: Callable[..., Any], dictionary: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Returns the items of the dictionary that are arguments of the function; all items if it takes any keyword."""
+    """Returns the items of the dictionary that are arguments of the function; all items if the function accepts any keyword."""
     arguments = getargspec(fn)
     return dictionary if arguments.keywords else split_by_criteria(dictionary, arguments.args).included
 
