@@ -18,8 +18,8 @@ export interface JoinedInputs {
 }
 
 /**
- * Returns the inputs of one run for a batch. Tensors of a single request are passed by reference. So are tensors that are adjacent in
- * memory, as they usually are after an ensemble step that ran as one batch. Other tensors are copied into one block.
+ * Returns the inputs of one run for a batch. Tensors of a single request are passed by reference, as are tensors that are adjacent in
+ * memory. Tensors are usually adjacent after an ensemble step that ran as one batch. Other tensors are copied into one block.
  */
 export function joinInputs(
   batch: readonly InferenceRequest[],

@@ -26,7 +26,8 @@ export interface SessionContent {
   /** The GPU on which the session runs; null for the CPU. */
   readonly device: number | null;
   /**
-   * Size of the session's files in bytes. It is the estimate of the session's memory until that is measured, and a lower bound afterwards.
+   * Size of the session's files in bytes. It is the estimate of the session's memory until the session is opened, and a lower bound of the
+   * memory that is charged for opening it.
    */
   readonly byteLength: number;
   /** True to free the unused parts of the library's memory pool after each run. */

@@ -1,7 +1,8 @@
 /**
  * The Python backend: runs models written for `triton_python_backend_utils`. Each instance is a worker process, forked from an interpreter
  * that has imported the usual modules (a zygote). Tensors are passed in the namespace's arena. Linux only. The backend owns all of these
- * processes; it must be disposed after its models. `preparePythonEnvironment` creates the environment for models without one of their own.
+ * processes: disposing it, after its models, ends them. `preparePythonEnvironment` creates the environment for models without one of their
+ * own.
  */
 export { createPythonBackend, pythonBackendDefaults, type PythonBackendOptions } from "./python-backend.ts";
 export { checkPythonModel } from "./check-model.ts";

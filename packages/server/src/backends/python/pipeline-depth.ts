@@ -19,7 +19,7 @@ export class PipelineDepth {
   readonly #isAlone: boolean;
   #lastRunNs = Number.POSITIVE_INFINITY;
   #slowAtNs: number;
-  /** True after the model has called another model. An execution that waits for such a call may wait long, or even deadlock. */
+  /** True after the model has called another model. An execution that is queued behind such a call may wait long, or deadlock. */
   calls = false;
 
   constructor(clock: Clock, instanceCount: number) {

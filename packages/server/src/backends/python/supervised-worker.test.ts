@@ -38,7 +38,7 @@ test("property: for any events in any order a worker changes state by its own ev
       if (event.is === "ended" && next !== life) assert.equal(life.at === "up" && life.worker, event.worker);
       if (life.at === "closed") assert.equal(next, life);
       else if (event.is === "closed") assert.equal(next.at, "closed");
-      // Only after a first failure is the worker restarted without a pause. Only a worker that ran well resets the number of failures.
+      // The worker is restarted without a pause only after a first failure. Only a worker that ran well resets the number of failures.
       if (move === "up starting") assert.equal(life.at === "up" && life.failureCount, 0);
       if (next.at === "down") assert.ok(next.failureCount >= (event.is === "ended" ? 2 : 1));
       if ("failureCount" in next && "failureCount" in life && next.failureCount < life.failureCount)
