@@ -9,8 +9,9 @@ const batchNote =
   "See the model configuration docs for more info on max_batch_size.";
 
 /**
- * Checks a request against its model in Triton's order and with its texts (infer_request.cc of Triton's core, 2.51) and returns its batch
- * size (1 for models that do not batch). Runs once per request and per ensemble step; allocates nothing for a valid request.
+ * Checks a request against its model, in Triton's order and with Triton's texts (infer_request.cc of Triton's core, 2.51). Returns the
+ * batch size of the request (1 for models that do not batch). Runs once per request and per ensemble step; allocates nothing for a valid
+ * request.
  */
 export function checkRequest(request: InferenceRequest, facts: ModelFacts): number {
   if (request.requestedOutputs !== null) {

@@ -69,7 +69,7 @@ export class CircularDependency extends InferenceError {
     this.circle = circle;
   }
 
-  /** Returns the same error with the cycle starting at `name`; unchanged when `name` is not part of the cycle. */
+  /** Returns this error with the cycle starting at `name`; returns it unchanged if `name` is not part of the cycle. */
   seenFrom(name: string): CircularDependency {
     const at = this.circle.indexOf(name);
     if (at <= 0) return this;

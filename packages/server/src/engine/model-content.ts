@@ -63,8 +63,8 @@ export function estimateMemory(
 }
 
 /**
- * Returns a text for the instances and their devices. It is part of the key: the same files need a different amount of memory on other
- * devices.
+ * Returns a text for the instances and their devices. The text is part of the key, because the same files need a different amount of memory
+ * on other devices.
  */
 function devicesText({ instanceGroups }: ModelConfig): string {
   return instanceGroups.map(({ count, gpus }) => [count, ...gpus].join("@")).join(" ");

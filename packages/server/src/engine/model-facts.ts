@@ -72,8 +72,8 @@ function shapes(tensor: InputConfig | OutputConfig, batched: boolean) {
 }
 
 /**
- * Converts the shape of a tensor from `dims` to `reshape` or back. Fixed dimensions are those of `to`; variable ones get the sizes of the
- * variable dimensions of `from`, in order. Null when `shape` does not match `from`.
+ * Converts the shape of a tensor from `dims` to `reshape` or back. Fixed dimensions are those of `to`. Variable dimensions get the sizes of
+ * the variable dimensions of `from`, in order. Returns null if `shape` does not match `from`.
  */
 export function reshaped(
   shape: readonly number[],

@@ -30,8 +30,8 @@ interface LoadOptions {
 export type LoaderDependencies = BuilderDependencies & VersionExchangeDependencies;
 
 /**
- * Loads and unloads models. All versions of a load go into service together. The previous versions keep serving until then, and afterwards
- * too when one of the new versions fails.
+ * Loads and unloads models. All versions of a load are put into service together. The previous versions stay in service until then, and
+ * also if one of the new versions fails.
  */
 export class ModelLoader {
   readonly #parts: LoaderDependencies;

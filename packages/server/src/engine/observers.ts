@@ -38,7 +38,7 @@ interface Open {
   metrics: VersionMetrics;
 }
 
-/** A version that goes into service. */
+/** A version that is being put into service. */
 export interface OpenedVersion {
   readonly namespace: string;
   readonly config: ModelConfig;

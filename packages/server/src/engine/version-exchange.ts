@@ -34,9 +34,9 @@ export interface ComposedEnsemble {
 }
 
 /**
- * Puts versions into service and takes them out. An exchange is synchronous: a request sees a model, and every ensemble that uses it,
- * either before the exchange or after it. A replaced version completes its requests in the background; a step waits for the ensembles that
- * use it.
+ * Puts versions into service and takes them out of service. An exchange is synchronous: a request sees a model and every ensemble that uses
+ * it, either all before the exchange or all after it. A replaced version completes its requests in the background. A replaced step stays
+ * loaded until the ensembles that use it have ended.
  */
 export class VersionExchange {
   readonly #parts: VersionExchangeDependencies;
@@ -115,8 +115,8 @@ export class VersionExchange {
   }
 
   /**
-   * Rebuilds the ensembles that use a model whose ready versions have changed. An ensemble whose steps are absent or do not fit is taken
-   * out of service until they do.
+   * Rebuilds the ensembles that use a model whose ready versions have changed. If a step of an ensemble is absent or does not fit, the
+   * ensemble is out of service until the steps are present and fit.
    */
   #settle(entry: ModelEntry): void {
     for (const ensemble of dependentEnsembles(entry)) {
@@ -184,7 +184,7 @@ export class VersionExchange {
     const ended = () => {
       const now = entry.versions.get(version);
       if (now === unloading) entry.setState(version, { at: "unavailable", reason: "unloaded" });
-      // A version that serves again by now keeps its counts, as after a reload.
+      // A version that is in service again by now keeps its counts, as after a reload.
       if (now?.at !== "ready") this.#parts.onRetired(entry.namespace, entry.name, version);
       this.#logUnloaded(entry, version);
     };

@@ -32,7 +32,7 @@ function layoutOf({ name, datatype, dims }: WarmUpInput, config: ModelConfig) {
     );
   }
   const shape = config.maxBatchSize > 0 ? [1, ...dims] : [...dims];
-  // Each empty string takes only the bytes of its length field: a tensor of empty strings is all zeros.
+  // An empty string consists only of its length field, so a tensor of empty strings is all zeros.
   const bytes = elementCount(shape) * (datatypes[datatype].byteSize || 4);
   return { datatype, shape, bytes };
 }
@@ -115,7 +115,10 @@ async function openData(input: WarmUpInput, file: string, bytes: number, modelDi
   }
 }
 
-/** Opens a regular file inside the folder. The name comes from the model's configuration, so it must not lead outside of the folder. */
+/**
+ * Opens a regular file inside the folder. Rejects a name that leads outside of the folder, because the model's configuration contains the
+ * name.
+ */
 async function openInside(folder: string, file: string): Promise<FileHandle> {
   const path = `${folder}/${file}`;
   const failed = (why: string) =>

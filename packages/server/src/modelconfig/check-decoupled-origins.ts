@@ -11,8 +11,9 @@ import { throwInvalidConfig } from "./invalid-config.ts";
 type Origin = "request" | EnsembleStepConfig;
 
 /**
- * Returns whether an ensemble is decoupled. Rejects an ensemble in which a step, or the outputs, would combine a tensor that is produced
- * once with one that is produced many times, or tensors of two independent decoupled steps.
+ * Returns whether an ensemble is decoupled. Rejects an ensemble in which a step, or the outputs, would combine tensors that are produced at
+ * different rates. These are a tensor that is produced once and one that is produced many times, or tensors of two independent decoupled
+ * steps.
  */
 export function checkDecoupledOrigins(config: ModelConfig, composing: ReadonlyMap<string, ModelConfig>): boolean {
   if (config.scheduling.kind !== "ensemble") return config.decoupled;

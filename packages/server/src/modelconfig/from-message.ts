@@ -22,8 +22,8 @@ import type {
 } from "./model-config.ts";
 
 /**
- * Returns the plain form of a completed message. Tensors without a datatype (a backend may complete it) are omitted from `inputs` and
- * `outputs`; `checkConfig` rejects those that stay without one.
+ * Returns the plain form of a completed message. Tensors without a datatype are omitted from `inputs` and `outputs`, because a backend may
+ * still complete them. `checkConfig` rejects tensors whose datatype is then still absent.
  */
 export function toModelConfig(message: ModelConfigMessage): ModelConfig {
   return {

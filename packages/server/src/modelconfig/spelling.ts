@@ -14,7 +14,7 @@ export function nearestName(written: string, known: readonly string[]): string |
   return nearest;
 }
 
-/** Returns the number of insertions, deletions, replacements and swaps of neighbors that turn one word into the other. */
+/** Returns the minimum number of insertions, deletions, replacements and swaps of neighbors that convert one word to the other. */
 function editDistance(from: string, to: string): number {
   let beforeLast: number[] = [];
   let last = Array.from({ length: to.length + 1 }, (_, column) => column);

@@ -14,9 +14,9 @@ const problemLengthMax = 1500;
 export const textLimits = { bytesMax: 16 * 1024 * 1024, depthMax: 64, problemsMax: 100 } as const;
 
 /**
- * Reads a text-format file and returns every problem that Triton's parser would reject, with its position. `normalised` is the same content
- * in the format's strictest spelling: booleans as true and false, one `name: value` after another. It is valid only when there are no
- * problems.
+ * Reads a text-format file and returns every problem that Triton's parser would reject, with its position. `normalised` is the content of
+ * the file in the format's strictest spelling: booleans as true and false, one `name: value` after another. `normalised` is valid only if
+ * there are no problems.
  */
 export function walkText(
   source: string,

@@ -52,8 +52,8 @@ export interface FakeModelOptions {
 const modelBytes = 1000;
 
 /**
- * An Engine for tests of protocols. Models are functions; loads and namespaces are recorded. It passes the contract tests of `Engine` and
- * checks requests with the real engine's `checkRequest`.
+ * An Engine for tests of protocols. Models are functions; loads and namespaces are recorded. This engine passes the contract tests of
+ * `Engine` and checks requests with the real engine's `checkRequest`.
  */
 export class FakeEngine implements Engine {
   live = true;

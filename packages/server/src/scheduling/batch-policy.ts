@@ -21,7 +21,10 @@ export function batchPolicy(config: ModelConfig, scheduling: DynamicBatchingConf
   };
 }
 
-/** Returns whether requests can leave the queue out of order or before execution: there is a queue limit, a timeout, or priorities. */
+/**
+ * Returns whether requests can be removed from the queue out of order or without an execution, because there is a queue limit, a timeout,
+ * or priorities.
+ */
 export function hasQueueRules(scheduling: DynamicBatchingConfig): boolean {
   const policies = [scheduling.defaultQueuePolicy, ...scheduling.priorityQueuePolicy.values()];
   return scheduling.priorityLevels > 1 || policies.some(hasRules);

@@ -51,7 +51,7 @@ export interface EnsemblePlan {
   readonly requestedOutputs: readonly (readonly string[])[];
   /** Number of step inputs and ensemble outputs that read a tensor; 0 for an unused one. */
   readonly useCounts: readonly number[];
-  /** True if no two steps, and no step twice, can run at the same time. */
+  /** True if no two executions of steps can overlap, neither of different steps nor of the same step. */
   readonly isLinear: boolean;
 }
 

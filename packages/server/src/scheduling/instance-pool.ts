@@ -120,7 +120,7 @@ export class InstancePool {
     }
     if (best === null && dormant !== null) {
       dormant.needed();
-      // A dormant instance starts now, and takes the batch when it is running.
+      // The dormant instance is starting. It gets the batch when it is running.
       if (dormant.state !== "dormant") return null;
     }
     return upCount === 0 ? failed : best;

@@ -9,7 +9,7 @@ import { StubInstance, noPolicy, requestOf } from "./scheduling-fixtures.ts";
 
 const owner = { requestAbandoned: () => {} };
 
-/** A request of the reference model, which keeps the queue's lists in the simplest form. */
+/** A request of the reference model, a simple implementation of the queue to which the tests compare it. */
 interface Modelled {
   readonly queued: QueuedRequest;
   readonly level: number;

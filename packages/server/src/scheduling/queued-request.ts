@@ -11,7 +11,9 @@ export type UnsettledState = "queued" | "executing" | "ended";
 
 /** The interface of a scheduler to its requests. */
 export interface RequestOwner {
-  /** Called after a request was cancelled or abandoned and has been rejected. A waiting request must leave the queue now. */
+  /**
+   * Called after a request was cancelled or abandoned and has been rejected. The owner must then remove a waiting request from the queue.
+   */
   requestAbandoned(request: QueuedRequest, was: UnsettledState): void;
 }
 

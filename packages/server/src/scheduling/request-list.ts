@@ -21,7 +21,7 @@ export class RequestList<R extends LinkedRequest<R>> {
     this.#insert(request, null);
   }
 
-  /** Puts back a request that was removed, ahead of those that arrived after it. */
+  /** Returns a removed request to the list, ahead of requests that arrived after it. */
   putBack(request: R): void {
     let later = this.first;
     while (later !== null && later.ordinal < request.ordinal) later = later.next;

@@ -4,7 +4,7 @@ import type { SchedulerResult } from "./scheduler.ts";
 
 /**
  * Sends responses in the order in which their requests arrived (`preserve_ordering`), across all instances. A cancelled or timed-out
- * request leaves the order and settles at once.
+ * request is removed from the order and settles at once.
  */
 export class ResponseOrder {
   #places: QueuedRequest[] = [];

@@ -4,9 +4,9 @@ import type { Clock } from "@galatea/base";
 const timerMsMin = 1.5;
 
 /**
- * Calls back at a time of the monotonic clock, accurate to well under a millisecond. A queue delay is often 100 us, which a timer alone
- * would extend to 1 or 2 ms. I/O continues while the event loop is polled. Polling takes no CPU time from executions, because at least one
- * instance is idle whenever a batch waits.
+ * Calls a function at a time of the monotonic clock, accurate to well under a millisecond. A queue delay is often 100 us, which a timer
+ * alone would extend to 1 or 2 ms. I/O continues while the event loop is polled. Polling takes no CPU time from executions, because at
+ * least one instance is idle whenever a batch waits.
  */
 export class WakeUp implements Disposable {
   readonly #clock: Clock;

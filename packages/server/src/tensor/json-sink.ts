@@ -26,7 +26,7 @@ export class JsonSink {
   #at = 0;
   #texts: NumberTexts | null = null;
 
-  /** Cache of printed float32 numbers, kept over several uses of this sink. */
+  /** Cache of printed float32 numbers. `take` does not clear it. */
   get texts(): NumberTexts {
     return (this.#texts ??= new NumberTexts());
   }

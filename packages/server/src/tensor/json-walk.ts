@@ -12,14 +12,14 @@ interface Open {
 
 /**
  * Skips one JSON value of any size in chunks, with the checks of `JsonScanner.skipValue`. Records the ends and sizes of its long arrays and
- * objects in the scanner, so that a later walk of the same text skips each of them at once.
+ * objects in the scanner. A later walk of the same text skips each of them in one step.
  */
 export class JsonWalk {
   readonly #scanner: JsonScanner;
   readonly #startAt: number;
   readonly #open: Open[] = [];
 
-  /** `scanner` is at the value. After the walk it is at the same position again. */
+  /** `scanner` must be at the start of the value. After the walk it is at the start again. */
   constructor(scanner: JsonScanner) {
     this.#scanner = scanner;
     this.#startAt = scanner.at;

@@ -7,7 +7,10 @@ import { BlockSegment } from "./block-segment.ts";
 import type { Block } from "./tensor.ts";
 
 export interface ArenaOptions {
-  /** Rounded up to granules of 64 KiB. The memory file is sparse: it takes address space, not memory. */
+  /**
+   * Capacity in bytes, rounded up to granules of 64 KiB. The memory file is sparse: it occupies address space, and memory only where it is
+   * used.
+   */
   readonly capacityBytes: number;
   /** Free memory that stays resident; default 16 MiB, at most a sixteenth of the capacity. */
   readonly warmBytesMax?: number;
@@ -66,7 +69,7 @@ class MemoryArena implements Arena {
   readonly capacityBytes: number;
   readonly #memory: SharedMemory;
   readonly #runs: GranuleRuns;
-  /** Views of runs of granules, by offset. They are cached because the same runs are allocated again and again. */
+  /** Views of runs of granules, by offset. They are cached because the same runs are allocated repeatedly. */
   readonly #views = new Map<number, ArrayBuffer>();
   #viewBytes = 0;
   readonly #budget: ByteBudget;

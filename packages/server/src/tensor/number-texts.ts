@@ -5,8 +5,8 @@ const slotCountLog2 = 13;
 const slotCount = 2 ** slotCountLog2;
 
 /**
- * Cache of the texts of recently printed float32 numbers. Tensors often have few distinct numbers: the pixels of a picture have 256
- * values per channel. A cached text takes a tenth of the time of printing it (bench/rows/json-numbers.ts).
+ * Cache of the texts of recently printed float32 numbers. Tensors often have few distinct numbers: the pixels of a picture have 256 values
+ * per channel. Copying a cached text takes a tenth of the time of printing the number (bench/rows/json-numbers.ts).
  */
 export class NumberTexts {
   readonly #bits = new Int32Array(slotCount);
@@ -24,7 +24,7 @@ export class NumberTexts {
     this.foundCount += 1;
     const texts = this.#texts;
     const from = slot * textBytes;
-    // Unrolled, because a loop takes twice the time.
+    // The copy is unrolled, because a loop takes twice the time.
     into.setInt32(at, texts.getInt32(from));
     into.setInt32(at + 4, texts.getInt32(from + 4));
     into.setInt32(at + 8, texts.getInt32(from + 8));

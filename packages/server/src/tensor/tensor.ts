@@ -13,7 +13,7 @@ export interface ArenaRange {
  */
 export interface Block extends ArenaRange {
   readonly bytes: Uint8Array;
-  /** Number of references, including those of workers. With 1, the caller is the only user of these bytes. */
+  /** Number of references, including those of workers. If it is 1, only the caller uses these bytes and may overwrite them. */
   readonly referenceCount: number;
   retain(): void;
   release(): void;

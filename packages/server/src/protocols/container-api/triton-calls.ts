@@ -80,7 +80,7 @@ export class TritonCalls implements ContainerCalls {
       if (type === "infer") await this.#infer(exchange, target);
       else await this.#generate(type, exchange, target);
     } catch (thrown) {
-      // Errors of the model or of the content type are reported in the same format as errors of the inference.
+      // Errors that occur before the inference, such as an unknown model, have the same content type as its own errors.
       if (!(thrown instanceof InferenceError) || thrown instanceof BodyError) throw thrown;
       throw new InferCallError(thrown, type === "infer" ? "text/plain" : "application/json");
     }

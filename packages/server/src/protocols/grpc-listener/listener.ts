@@ -45,8 +45,8 @@ export interface GrpcListenerOptions {
 /** A gRPC listener whose certificates can be replaced. */
 export interface SecureListener extends Listener {
   /**
-   * Sets the certificates for new connections; open connections keep theirs. Throws and changes nothing when the certificates are invalid
-   * or TLS is off.
+   * Sets the certificates for new connections; open connections keep their current ones. If the certificates are invalid or TLS is off,
+   * throws and changes nothing.
    */
   replaceTls(tls: GrpcTls): void;
 }

@@ -105,7 +105,7 @@ class HttpListener implements Listener, ExchangeOwner {
         deadline.removeEventListener("abort", cutOff);
         resolve();
       });
-      // Also closes connections that have not sent any request; Node does not count those as idle.
+      // Closes connections that have not sent any request, too; Node does not count these as idle.
       for (const [socket, live] of this.#sockets) if (live.length === 0) socket.destroy();
       if (deadline.aborted) cutOff();
       else deadline.addEventListener("abort", cutOff, { once: true });

@@ -63,8 +63,8 @@ interface Scored {
 }
 
 /**
- * Returns the indices of the largest elements. One pass collects candidates and sorts only those: most of a million scores are never
- * sorted.
+ * Returns the indices of the largest elements. One pass collects candidates, and only the candidates are sorted. Most elements of a tensor
+ * with a million scores are therefore never sorted.
  */
 function topIndices(
   view: DataView,

@@ -1,6 +1,6 @@
 /**
- * Decodes and encodes the KServe v2 inference body, JSON and binary, for protocols over HTTP. The JSON header is read without creating
- * objects of it. Numbers are written directly to tensor memory; binary data is copied once from the socket, or not at all. Error texts are
+ * Decodes and encodes the KServe v2 inference body, JSON and binary, for protocols over HTTP. The JSON header is read without converting it
+ * to objects. Numbers are written directly to tensor memory; binary data is copied once from the socket, or not at all. Error texts are
  * those of tritonserver 2.51.
  */
 export { classify } from "./classification.ts";

@@ -34,7 +34,7 @@ export function toBodyError(thrown: unknown): InferCallError | BodyError {
   return new InferCallError(error, error.reason === "inflation-failed" ? "text/plain" : "application/json");
 }
 
-/** Converts an error of the engine: Triton reports errors of its core as JSON, and those of models as text. */
+/** Converts an error of the engine. As in Triton, errors of the engine itself are sent as JSON and errors of models as text. */
 export function toCallError(thrown: unknown): InferCallError {
   const error = InferenceError.from(thrown);
   return new InferCallError(error, error.reason === "request-refused" ? "application/json" : "text/plain");

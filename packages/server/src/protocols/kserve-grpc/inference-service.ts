@@ -50,7 +50,7 @@ export class InferenceService {
 
   /** Handles ModelStreamInfer. */
   modelStreamInfer(call: Call): void {
-    // Requests of a stream reach their models in the order in which they were sent, even if an earlier one takes longer to decode.
+    // Calls the models in the order in which the client sent the requests, even if an earlier request takes longer to decode.
     const order = new SerialQueue();
     const decode = (message: IncomingInference) =>
       order.count === 0 && !message.isLong

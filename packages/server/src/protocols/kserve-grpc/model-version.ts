@@ -7,7 +7,8 @@ const digitsMax = String(2n ** 63n).length;
 export function parseVersion(version: string): string {
   if (version === "") return "";
   const [, sign = "", digits] = /^\s*([+-]?)0*(\d+)/.exec(version) ?? [];
-  // Longer texts are rejected without parsing: a message may be gigabytes long, and parsing takes more than linear time.
+  // Longer texts are rejected without parsing. A message may contain gigabytes of digits, and the parsing time grows faster than the
+  // length.
   const value = digits === undefined || digits.length > digitsMax ? null : BigInt(`${sign}${digits}`);
   if (value === null || value >= 2n ** 63n || value < -(2n ** 63n)) {
     throw new InferenceError(
