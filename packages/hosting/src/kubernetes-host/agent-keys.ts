@@ -6,7 +6,7 @@ import type { AgentKeys } from "./pod-instance.ts";
 /** No container has this name, because a host name has no colon. */
 const agentName = ":agent";
 
-/** Issues the key with which the agent of an instance reads the models of its containers, and nothing else of the platform. */
+/** Issues the key with which the agent of an instance reads the models of its containers, and nothing else. */
 export function issueAgentKeys(
   { id, containers }: AgentInstanceSpec,
   credentials: InstanceCredentials,

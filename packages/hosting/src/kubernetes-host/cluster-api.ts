@@ -11,13 +11,13 @@ import {
 import { openDeadline, type Clock } from "@galatea/base";
 import type { Pod } from "./pod.ts";
 
-/** Time that one call may take. The client library has no limit of its own. */
+/** Timeout of one call in milliseconds. The client library has no timeout of its own. */
 const callMsMax = 10_000;
-/** Time after which the API ends a watch, so that its reader lists all pods again. */
+/** Seconds after which the API ends a watch. The reader then lists all pods again. */
 const watchSeconds = 300;
 const fieldManager = "galatea";
 
-/** A request that Kubernetes' API refused. */
+/** An error response of Kubernetes' API. `status`: the HTTP status. */
 export class ClusterApiError extends Error {
   readonly status: number;
 
@@ -30,7 +30,7 @@ export class ClusterApiError extends Error {
 
 export interface ListedPods {
   readonly pods: readonly Pod[];
-  /** The version of the list, after which a watch continues. */
+  /** The resource version of the list. A watch that starts at this version misses no change. */
   readonly version: string;
 }
 
@@ -51,7 +51,9 @@ export type ObjectKind = keyof typeof apiVersions;
 
 const apiVersions = { Pod: "v1", Secret: "v1", Service: "v1", StatefulSet: "apps/v1" } as const;
 
-/** Objects of one namespace of a cluster. Every method rejects with ClusterApiError when the API refuses, or with the error of the connection. */
+/**
+ * Objects of one namespace of a cluster. Every method rejects with ClusterApiError for an error response, or with the error of the connection.
+ */
 export interface ClusterApi {
   readonly namespace: string;
   /** Creates an object, or changes the fields of an existing one (server-side apply). */
@@ -67,7 +69,7 @@ export interface ClusterApi {
   watchPods(options: PodWatchOptions): Promise<void>;
 }
 
-/** Connects to the cluster of KUBECONFIG or of this pod's service account. Throws where there is neither. */
+/** Connects to the cluster of KUBECONFIG or of this pod's service account. Throws if neither exists. */
 export function connectCluster(clock: Clock): ClusterApi {
   const config = new KubeConfig();
   config.loadFromDefault();
@@ -146,7 +148,7 @@ class ConnectedCluster implements ClusterApi {
       query,
       (kind, pod) => {
         if (kind === "ADDED" || kind === "MODIFIED" || kind === "DELETED") onChange({ kind, pod: pod as Pod });
-        // The API reports that the version is too old, for example: the next list is a fresh start.
+        // The API reports, for example, that the version is too old. The caller then lists all pods again.
         else if (kind === "ERROR") failure = new ClusterApiError(Number(pod.code), String(pod.message));
       },
       done,
@@ -173,7 +175,10 @@ class ConnectedCluster implements ClusterApi {
   }
 }
 
-/** Rejects with Kubernetes' own message, which the client library buries in the text of the whole response. */
+/**
+ * Resolves with the result of a call, or rejects with Kubernetes' own message. The client library hides that message in the text of the whole
+ * response.
+ */
 async function called<Value>(call: Promise<Value>): Promise<Value> {
   try {
     return await call;

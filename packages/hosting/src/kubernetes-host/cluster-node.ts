@@ -11,7 +11,10 @@ export interface Toleration {
   readonly tolerationSeconds?: number;
 }
 
-/** The size and the nodes of pods of one instance type, as the operator writes them. Absent fields have the published size of the type. */
+/**
+ * The resources and node constraints of pods of one instance type, from the operator's configuration. Absent fields default to the published
+ * size of the type.
+ */
 export interface PodTypeRow {
   /** Processors, such as `500m`. */
   readonly cpu?: string;
@@ -26,7 +29,7 @@ export interface PodTypeRow {
 /** Rows by instance type, such as `ml.g5.xlarge`. */
 export type PodTypeRows = Readonly<Record<string, PodTypeRow>>;
 
-/** Published GPUs of each size, by family. */
+/** Published number of GPUs, by instance family and size. */
 const gpuCounts: Readonly<Record<string, Readonly<Record<string, number>>>> = {
   p2: { xlarge: 1, "8xlarge": 8, "16xlarge": 16 },
   p3: { "2xlarge": 1, "8xlarge": 4, "16xlarge": 8 },
@@ -76,15 +79,15 @@ const publishedGpus: ReadonlyMap<string, number> = new Map(
   ),
 );
 
-/** Returns why pods of an instance type cannot be sized; null for a type with a published size, or with a row that has one. */
+/** Returns an error text if the size of an instance type is unknown; null if the size is published or configured in `rows`. */
 export function unknownTypeText(type: string, { [type]: row }: PodTypeRows): string | null {
   if (instanceTypeSize(type) !== null || (row?.cpu !== undefined && row.memory !== undefined)) return null;
   return `the size of the instance type ${type} is not known: use another type, or give it a row with cpu and memory in instances.types of the chart's values`;
 }
 
 /**
- * Returns the cluster as one node of hosting. Kubernetes' scheduler places pods and knows what is free, so this node's memory bounds nothing.
- * `diskBytes`: the disk of each instance. Throws for a row with an invalid quantity.
+ * Returns the cluster as one node of hosting. Its capacity is unlimited, because Kubernetes' scheduler places the pods and knows the free
+ * resources. `diskBytes`: disk size of each instance in bytes. Throws for a row with an invalid quantity.
  */
 export function clusterNode(rows: PodTypeRows, diskBytes: number): NodeDescription {
   const unlimited = Number.MAX_SAFE_INTEGER;

@@ -1,4 +1,7 @@
-/** Instances as pods of a Kubernetes cluster. Loads the client of Kubernetes' API, so only a platform that runs in a cluster imports this module. */
+/**
+ * Instances as pods of a Kubernetes cluster. Import it only in a platform that runs in a cluster: it loads the large client library of Kubernetes'
+ * API.
+ */
 export {
   connectCluster,
   ClusterApiError,

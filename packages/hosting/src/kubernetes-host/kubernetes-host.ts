@@ -13,10 +13,10 @@ import { hasPodEnded, instanceAnnotations, instanceLabels, type Pod } from "./po
 export interface KubernetesHostOptions {
   readonly api: ClusterApi;
   readonly settings: PodSettings;
-  /** The node of hosting that stands for the cluster. */
+  /** The hosting node that represents the whole cluster. */
   readonly node: NodeId;
   readonly podStartMsMax: number;
-  /** Issues the keys of the agent of an instance. */
+  /** Issues the keys with which the agent of an instance downloads its models. */
   readonly issueKeys: (spec: AgentInstanceSpec) => AgentKeys;
   readonly clock: Clock;
   readonly logger: Logger;
@@ -27,7 +27,7 @@ const yearMs = 365 * 24 * 3_600_000;
 
 /** Runs instances as pods of the platform's namespace. The pods outlive the platform's process; its next run adopts them. */
 export class KubernetesHost implements AsyncDisposable {
-  /** False: each pod has the image of Galatea. */
+  /** False, because each pod runs Galatea's image instead of images of users. */
   readonly runsImages = false;
   readonly #options: KubernetesHostOptions;
   readonly #pods: PodCache;
@@ -40,7 +40,7 @@ export class KubernetesHost implements AsyncDisposable {
     this.#platform = platform;
   }
 
-  /** Resolves when the pods of the platform are listed. */
+  /** Opens the host. Resolves after the first list of the platform's pods. */
   static async open(options: KubernetesHostOptions): Promise<KubernetesHost> {
     const { api, settings, clock, logger } = options;
     const selector = selectorOf(settings);
@@ -53,7 +53,10 @@ export class KubernetesHost implements AsyncDisposable {
     }
   }
 
-  /** Keeps the pods of these owners, and deletes all others of the platform. Resolves with the ids of the kept instances. Call once. */
+  /**
+   * Keeps the pods of the given owners and deletes all other pods of the platform. Resolves with the ids of the kept instances. Call it
+   * once.
+   */
   async resume(desired: readonly InstanceOwner[]): Promise<ReadonlySet<string>> {
     const { api, node, settings } = this.#options;
     const wanted = new Set(desired.map(keyOf));
@@ -80,7 +83,7 @@ export class KubernetesHost implements AsyncDisposable {
     return kept;
   }
 
-  /** Returns a client of an instance, which has no pod before `put`. */
+  /** Returns a client of an instance. The instance has no pod until `put` is called. */
   instance(spec: AgentInstanceSpec, onEvent: (event: InstanceEvent) => void): AgentInstance {
     const options: PodInstanceOptions = {
       ...this.#options,

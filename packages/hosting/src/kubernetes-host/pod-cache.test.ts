@@ -10,12 +10,12 @@ import { instanceLabels, type Pod } from "./pod.ts";
 const pod = (name: string): Pod => ({ metadata: { name, labels: { [instanceLabels.instance]: "i-1" } } });
 const silence = () => new DOMException("The operation was aborted due to timeout", "TimeoutError");
 
-/** An API whose lists and watches a test answers. */
+/** A fake API. The test decides the results of its lists and watches. */
 class ScriptedApi {
   pods: readonly Pod[] = [];
   failure: Error | null = null;
   listCount = 0;
-  /** Called while a list is read, before it is answered. */
+  /** Called during a list call, before the call returns. */
   whileListing = () => {};
   #watch: { readonly options: PodWatchOptions; readonly ended: PromiseWithResolvers<void> } | null = null;
 

@@ -4,7 +4,10 @@ import { instanceLabels, type Pod } from "./pod.ts";
 
 const retryMsMin = 500;
 const retryMsMax = 15_000;
-/** Pause between a watch that ended and the next list, so that an API that ends every watch at once is not called in a loop. */
+/**
+ * Milliseconds between the end of a watch and the next list. Without this pause, an API that ends every watch at once would be called in a
+ * busy loop.
+ */
 const relistMs = 1000;
 
 export interface PodCacheOptions {
@@ -15,15 +18,15 @@ export interface PodCacheOptions {
 }
 
 /**
- * The pods of a platform as the API last reported them: a list, then a watch, and again after the end or silence of the watch. While the API
- * does not respond, the cache keeps its content.
+ * The pods of a platform as the API last reported them. The cache lists the pods and watches for changes; it lists them again when the watch
+ * ends or is silent. While the API does not respond, the cache keeps the last known pods.
  */
 export class PodCache implements AsyncDisposable {
   readonly #options: PodCacheOptions;
   readonly #tasks: TaskGroup;
   readonly #changed = new ChangeNotifier();
   #pods = new Map<string, Pod>();
-  /** Names of pods that were created while a list was read, which it may lack. */
+  /** Names of pods that were created during a list call. The result of that call may lack these pods. */
   readonly #added = new Set<string>();
 
   private constructor(options: PodCacheOptions) {
@@ -33,7 +36,7 @@ export class PodCache implements AsyncDisposable {
     );
   }
 
-  /** Resolves when the pods are listed. Waits for an API that does not respond yet. */
+  /** Opens a cache. Resolves after the first list, and retries until the API responds. */
   static async open(options: PodCacheOptions): Promise<PodCache> {
     const cache = new PodCache(options);
     const listed = Promise.withResolvers<void>();
@@ -42,7 +45,7 @@ export class PodCache implements AsyncDisposable {
     return cache;
   }
 
-  /** All pods, also those that have ended. */
+  /** All pods, including ended ones. */
   get all(): readonly Pod[] {
     return [...this.#pods.values()];
   }
@@ -55,7 +58,7 @@ export class PodCache implements AsyncDisposable {
     return this.all.filter(({ metadata }) => metadata.labels?.[instanceLabels.instance] === id);
   }
 
-  /** Resolves at the next change. Call it before the pods are read; otherwise, a change in between is missed. */
+  /** Resolves at the next change. Call it before reading the pods; otherwise, a change in between is missed. */
   changed(): Promise<void> {
     return this.#changed.nextChange();
   }
@@ -122,5 +125,5 @@ export class PodCache implements AsyncDisposable {
   }
 }
 
-/** The client library ends a watch without events after 30 s. That is usual where no pod changes. */
+/** The client library ends a watch without events after 30 s. This is normal if no pod changes. */
 const isSilence = (error: unknown): boolean => error instanceof DOMException && error.name === "TimeoutError";

@@ -20,7 +20,7 @@ import { hasPodEnded, instanceAnnotations, isPodReady, type Pod } from "./pod.ts
 /** The keys with which an agent downloads the models of its instance. */
 export interface AgentKeys extends AsyncDisposable {
   readonly environment: Readonly<Record<string, string>>;
-  /** Resolves when the keys are recorded, so that the platform accepts them also after a restart. */
+  /** Resolves when the keys are stored. The platform then accepts them even after a restart. */
   record(): Promise<void>;
 }
 
@@ -28,10 +28,10 @@ export interface PodInstanceOptions {
   readonly api: ClusterApi;
   readonly pods: PodCache;
   readonly settings: PodSettings;
-  /** The certificate of the platform, which agents require of their client. */
+  /** The platform's client certificate. Agents accept connections only with this certificate. */
   readonly platform: Certificate;
   readonly keys: AgentKeys;
-  /** Time in which the pod of a new instance has to be ready: for a node, the image, and the start of the agent. */
+  /** Milliseconds in which the pod of a new instance must become ready, including node provisioning, the image pull and the start of the agent. */
   readonly podStartMsMax: number;
   readonly randomSuffix: () => string;
   readonly clock: Clock;
@@ -42,7 +42,7 @@ const retryMs = 1000;
 const certificateYears = 10;
 const yearMs = 365 * 24 * 3_600_000;
 
-/** The pod could not be started. The message is the end of a FailureReason. */
+/** An error during the start of a pod. The message is the last part of a FailureReason. */
 class PodStartError extends Error {
   constructor(message: string) {
     super(message);
@@ -51,8 +51,8 @@ class PodStartError extends Error {
 }
 
 /**
- * An instance in a pod of its own. This object keeps one pod running for it, and is a client of the agent in the pod. A pod that ends or whose node
- * vanishes is replaced by a new one, in which the instance starts again.
+ * An instance in its own pod. This class keeps one pod running and is a client of the agent in that pod. If the pod ends or its node disappears, it
+ * creates a new pod and starts the instance there.
  */
 export class PodInstance implements AgentInstance {
   readonly spec: AgentInstanceSpec;
@@ -62,9 +62,9 @@ export class PodInstance implements AgentInstance {
   readonly #onEvent: (event: InstanceEvent) => void;
   readonly #tasks: TaskGroup;
   readonly #lost = new ChangeNotifier();
-  /** Certificates of agents by the names of their pods. */
+  /** Certificates of agents, by pod name. */
   readonly #certificates = new Map<string, string>();
-  /** True while the agent decides over the instance's first start: its end is that of the instance. */
+  /** True during the first start of the instance. If this start fails, the instance has failed and is not started in another pod. */
   #isFirstStart = false;
   #isEnding = false;
   #connectedPod: string | null = null;
@@ -116,7 +116,7 @@ export class PodInstance implements AgentInstance {
     return await this.#client.usages();
   }
 
-  /** Deletes the pod. While the API does not respond, waits for it: otherwise the pod would be left behind. */
+  /** Deletes the pod. Retries while the API does not respond; otherwise, the pod would keep running without an owner. */
   async delete(): Promise<boolean> {
     await this.#close();
     const { clock, logger, keys } = this.#options;
@@ -142,7 +142,10 @@ export class PodInstance implements AgentInstance {
     await this.delete();
   }
 
-  /** Leaves the pod running for the platform's next run, unless nothing adopts it. */
+  /**
+   * Keeps the pod running, so that the next run of the platform adopts it. Deletes the pod of an instance without an owner, because no later run
+   * adopts it.
+   */
   async shutDown(): Promise<boolean> {
     if (this.spec.owner === null) return await this.delete();
     await this.#close();
@@ -155,7 +158,7 @@ export class PodInstance implements AgentInstance {
     await this.#agent[Symbol.asyncDispose]();
   }
 
-  /** Keeps a pod with the instance running until disposal, or until the first start has failed. */
+  /** Keeps a pod with the instance running until disposal, or until the first start fails. */
   async #keepRunning(closing: AbortSignal): Promise<void> {
     const { keys, clock, logger } = this.#options;
     const startedMs = clock.epochMs();
@@ -179,7 +182,7 @@ export class PodInstance implements AgentInstance {
     }
   }
 
-  /** Deletes the pod of an agent of another version, so that the next attempt starts one of this version. */
+  /** Deletes the pod because its agent has another version. The next attempt creates a pod with an agent of this version. */
   async #dropPods(): Promise<void> {
     this.#lose("its agent is of another version");
     try {
@@ -201,7 +204,7 @@ export class PodInstance implements AgentInstance {
     this.#client.apply({ kind: "ended", error }, Infinity);
   }
 
-  /** Resolves with a pod whose agent is ready; creates one if there is none. Rejects when the pod has a problem. */
+  /** Resolves with a pod whose agent is ready. Creates a pod if there is none. Rejects when the pod has a problem. */
   async #readyPod(startedMs: number, closing: AbortSignal): Promise<Pod> {
     const { pods, podStartMsMax, clock } = this.#options;
     const name = this.#currentPod()?.metadata.name ?? (await this.#createPod());
@@ -227,7 +230,7 @@ export class PodInstance implements AgentInstance {
     }
   }
 
-  /** Returns the pod that runs the instance as it is wanted now; null if there is none. */
+  /** Returns the pod that runs the current spec of the instance; null if there is none. */
   #currentPod(): Pod | null {
     const wanted = specHash(this.spec);
     const isCurrent = (pod: Pod) =>
@@ -235,13 +238,13 @@ export class PodInstance implements AgentInstance {
     return this.#options.pods.ofInstance(this.id).find(isCurrent) ?? null;
   }
 
-  /** The names of all pods of the instance, also of those that have vanished and left their Secrets. */
+  /** The names of all pods of the instance, including vanished pods whose Secrets still exist. */
   get #podNames(): ReadonlySet<string> {
     const listed = this.#options.pods.ofInstance(this.id).map(({ metadata }) => metadata.name);
     return new Set([...listed, ...this.#certificates.keys()]);
   }
 
-  /** Creates a pod, and deletes those that run another spec of the instance or have ended. */
+  /** Creates a pod. First deletes all other pods of the instance, which have ended or run an older spec. */
   async #createPod(): Promise<string> {
     const { api, pods, settings, platform, keys, randomSuffix, clock } = this.#options;
     for (const former of this.#podNames) await this.#deletePod(former);
@@ -275,7 +278,7 @@ export class PodInstance implements AgentInstance {
     this.#certificates.delete(name);
   }
 
-  /** Sends requests to the agent of this pod from now on. Requests to the former pod continue. */
+  /** Directs new requests to the agent of this pod. Requests in flight continue on the former pod. */
   async #connect({ metadata: { name }, status }: Pod): Promise<void> {
     if (this.#connectedPod === name) return;
     const caPem = this.#certificates.get(name) ?? (await this.#readCertificate(name));
@@ -287,7 +290,7 @@ export class PodInstance implements AgentInstance {
     this.#connectedPod = name;
   }
 
-  /** Reads the certificate of an agent that a previous run of the platform has started. */
+  /** Reads the certificate of an agent that a previous run of the platform created. */
   async #readCertificate(name: string): Promise<string> {
     const secret = (await this.#options.api.read("Secret", name)) as { readonly data?: Record<string, string> } | null;
     const { "tls.crt": encoded } = secret?.data ?? {};
@@ -328,18 +331,21 @@ export class PodInstance implements AgentInstance {
     this.#lost.notify();
   }
 
-  /** Notes that no pod runs the instance now. Requests wait for the next one, instead of failing as those of a stopped instance. */
+  /** Records that no pod runs the instance. New requests wait for the next pod instead of failing. */
   #lose(failure: string): void {
     this.#connectedPod = null;
     this.#reportFailure(failure);
   }
 
-  /** Shows why there is no pod. A pod that is being deleted still serves, while its successor fails to start. */
+  /**
+   * Reports why there is no pod. Reports nothing while a pod is connected: a pod that is being deleted still serves if its successor fails to
+   * start.
+   */
   #reportFailure(failure: string): void {
     if (this.#isFirstStart || this.#connectedPod !== null) return;
     for (const { view } of this.#client.containers) view.setHealth({ ...view.health, at: "waiting", failure });
   }
 }
 
-/** The name that an agent's certificate is valid for. A name of a host has 63 characters at most. */
+/** The server name in an agent's certificate: the pod's name, which has at most 63 characters. */
 const serverNameOf = (podName: string) => podName;

@@ -4,7 +4,7 @@ import type { AgentInstanceSpec } from "../instance-agent/index.ts";
 import type { PodTypeRow, PodTypeRows, Toleration } from "./cluster-node.ts";
 import { instanceAnnotations, instanceLabels } from "./pod.ts";
 
-/** A reference to the object whose deletion deletes the pods: the StatefulSet of the platform. */
+/** A reference to the platform's StatefulSet. Kubernetes deletes the pods when this object is deleted. */
 export interface OwnerReference {
   readonly apiVersion: string;
   readonly kind: string;
@@ -15,28 +15,28 @@ export interface OwnerReference {
 /** The settings that all pods of a platform share. */
 export interface PodSettings {
   readonly namespace: string;
-  /** The name of the platform: pods of others in the namespace are left alone. */
+  /** The name of the platform. Pods of other platforms in the namespace are not changed. */
   readonly platform: string;
   readonly image: string;
   readonly pullPolicy: "Always" | "IfNotPresent" | "Never";
   readonly pullSecrets: readonly string[];
-  /** Arguments of the image's entry point. `agentFiles` has the paths of the files that the pod finds. */
+  /** Arguments of the image's entry point. The pod's files are at the paths in `agentFiles`. */
   readonly agentArguments: readonly string[];
-  /** Further variables of the agent, as Kubernetes' `env`. */
+  /** Additional environment variables of the agent, in the format of Kubernetes' `env`. */
   readonly environment: readonly object[];
-  /** Without an owner, the pods outlive their platform. */
+  /** The owner of the pods. If null, the pods outlive the platform. */
   readonly owner: OwnerReference | null;
   readonly types: PodTypeRows;
   /** Null: the cluster's default priority. */
   readonly priorityClass: string | null;
-  /** Seconds that requests in flight get when the pod is deleted. */
+  /** Seconds for requests in flight to complete when the pod is deleted. */
   readonly graceSeconds: number;
 }
 
 export const agentPort = 8780;
 export const probePort = 8781;
 
-/** Paths in the pod: of the files in the pod's Secret, and of the volume with models and sockets. */
+/** Paths in the pod. `data` is the volume with models and sockets; the others are from the pod's Secret. */
 export const agentFiles = {
   directory: "/etc/galatea/agent",
   certificate: "/etc/galatea/agent/tls.crt",
@@ -45,13 +45,13 @@ export const agentFiles = {
   data: "/data",
 } as const;
 
-/** Memory of the agent's process, in addition to that of the instance. */
+/** Memory of the agent's process in bytes, in addition to the memory of the instance. */
 const agentMemoryBytes = 256 * 2 ** 20;
 const sharedMemoryBytesMax = 2 ** 30;
-/** Time that a pod stays bound to a node that does not respond. Kubernetes' default is 300 s. */
+/** Seconds before Kubernetes evicts a pod from a node that does not respond. Kubernetes' default is 300 s. */
 const lostNodeSeconds = 5;
 
-/** Returns the hash by which an adopted pod is compared with the instance that is wanted now. */
+/** Returns a hash of a spec. A pod whose hash differs from the current spec's is replaced. */
 export const specHash = (spec: AgentInstanceSpec): string => hashOf(JSON.stringify(spec));
 
 /** Returns the labels of all pods and Secrets of a platform. */
@@ -60,7 +60,7 @@ export const platformLabels = (platform: string): Readonly<Record<string, string
   [instanceLabels.platform]: platform,
 });
 
-/** Returns a name for a new pod of an instance: readable, unique for each attempt, and a host name. */
+/** Returns a name for a new pod of an instance. The name is unique for each attempt and a valid host name. */
 export function podName({ id, owner }: AgentInstanceSpec, attempt: string): string {
   const endpoint = (owner?.endpointName ?? "job").toLowerCase().slice(0, 30);
   return `${endpoint}-${id}-${attempt}`.replaceAll(/[^a-z0-9-]/g, "-").slice(0, 63);
@@ -73,16 +73,16 @@ function labelsOf({ id, owner }: AgentInstanceSpec, platform: string): Record<st
   return { ...labels, [instanceLabels.endpoint]: owner.endpointName, [instanceLabels.fleet]: fleet };
 }
 
-/** The secrets of one pod, which no other pod may read. */
+/** The secrets of one pod. No other pod can read them. */
 export interface PodSecrets {
   readonly certificate: Certificate;
-  /** The certificate of the platform, the only client that the agent accepts. */
+  /** The client certificate of the platform in PEM. The agent rejects all other clients. */
   readonly platformPem: string;
-  /** The keys with which the agent downloads models. */
+  /** Environment variables with the keys that the agent uses to download models. */
   readonly environment: Readonly<Record<string, string>>;
 }
 
-/** Returns the Secret of a pod. It has the name of the pod. */
+/** Returns the Secret of a pod. Pod and Secret have the same name. */
 export function secretManifest(
   name: string,
   spec: AgentInstanceSpec,
@@ -105,8 +105,8 @@ export function secretManifest(
 }
 
 /**
- * Returns the pod of one instance. Hosting addresses single instances by their ids and moves no state between them, so an instance is one pod, and
- * hosting itself replaces a pod that is lost: a Deployment would start pods that have no instance yet.
+ * Returns the pod of one instance. Hosting addresses instances by id and replaces lost pods itself. A Deployment is unsuitable, because it would
+ * start pods that belong to no instance.
  */
 export function podManifest(
   name: string,
@@ -182,7 +182,7 @@ function agentContainer(
     imagePullPolicy: pullPolicy,
     args: agentArguments,
     env: [
-      // The root file system is read-only.
+      // Programs that write to their home directory need a writable one: the root file system is read-only.
       { name: "HOME", value: "/tmp" },
       ...secretVariables.map((key) => ({ name: key, valueFrom: { secretKeyRef: { name: secret, key } } })),
       ...environment,
@@ -200,7 +200,7 @@ function agentContainer(
       capabilities: { drop: ["ALL"] },
     },
     resources: { requests: { cpu: `${Math.ceil(vcpuCount * 1000)}m`, ...bounded }, limits: bounded },
-    // The log of a container that ends has the reason; Kubernetes shows its end in the pod's status.
+    // A container logs why it ends. Kubernetes copies the last log lines to the pod's status.
     terminationMessagePolicy: "FallbackToLogsOnError",
     volumeMounts: [
       { name: "agent", mountPath: agentFiles.directory, readOnly: true },
@@ -211,7 +211,10 @@ function agentContainer(
   };
 }
 
-/** Spreads the instances of one fleet over nodes. The fleet's label is that of one generation: an update does not count the old instances. */
+/**
+ * Spreads the instances of one fleet over nodes. The fleet's label differs between generations, so that old instances are not counted during an
+ * update.
+ */
 function spreadOf(labels: Readonly<Record<string, string>>): readonly object[] {
   const { [instanceLabels.endpoint]: endpoint } = labels;
   if (endpoint === undefined) return [];

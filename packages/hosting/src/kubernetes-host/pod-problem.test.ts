@@ -1,4 +1,4 @@
-/** Statuses as Kubernetes 1.36 with containerd reported them in the laboratory, without fields that the host does not read. */
+/** Statuses that Kubernetes 1.36 with containerd reported in a test cluster, without fields that the host does not read. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { podProblem, refusedPodProblem } from "./pod-problem.ts";

@@ -6,12 +6,12 @@ export interface PodProblem {
   readonly reason: string;
   /** The problem and what to do about it, for a FailureReason. */
   readonly text: string;
-  /** True if the pod never runs without a change by the operator, so that waiting is useless. */
+  /** True if the pod cannot run until the operator changes something. Waiting is useless then. */
   readonly isFinal: boolean;
 }
 
 interface Facts {
-  /** Kubernetes' own message; empty without one. */
+  /** Kubernetes' message; empty if there is none. */
   readonly message: string;
   readonly image: string;
   readonly exitCode: number | null;
@@ -47,7 +47,7 @@ const nodePressure: Row = {
     `The node ended the pod${after(message)}. Raise instances.disk of the chart's values, or use nodes with more memory and disk.`,
 };
 
-/** Reasons in statuses of pods and containers. */
+/** Known problems, by the reason in the status of a pod or container. */
 const rows: Readonly<Record<string, Row>> = {
   Unschedulable: {
     isFinal: false,
@@ -69,7 +69,7 @@ const rows: Readonly<Record<string, Row>> = {
   },
 };
 
-/** Returns why a pod does not run its agent; null while it starts or runs. */
+/** Returns the problem of a pod that does not run its agent; null while the pod starts or runs. */
 export function podProblem(pod: Pod): PodProblem | null {
   const message = unschedulable(pod);
   if (message !== null)
@@ -79,7 +79,7 @@ export function podProblem(pod: Pod): PodProblem | null {
   const { waiting, terminated } = container?.state ?? {};
   const last = terminated ?? container?.lastState?.terminated;
   const exitCode = last?.exitCode ?? null;
-  // A container that was killed for lack of memory waits in CrashLoopBackOff: the cause is in its last state.
+  // After an out-of-memory kill, the container waits in CrashLoopBackOff. Only its last state has the cause.
   if (last?.reason === "OOMKilled") return problemOf("OOMKilled", { message: "", image, exitCode });
   if (waiting?.reason !== undefined && rows[waiting.reason] !== undefined)
     return problemOf(waiting.reason, { message: messageOf(waiting, last), image, exitCode });
@@ -90,11 +90,14 @@ export function podProblem(pod: Pod): PodProblem | null {
   return null;
 }
 
-/** Returns the scheduler's message without its remarks about claims and preemption, which say nothing about the missing capacity. */
+/** Returns the scheduler's message without the sentences about claims and preemption, which do not describe the missing capacity. */
 const withoutPreemption = (message: string) =>
   message.replace(/\s*(?:no new claims to deallocate|preemption:).*$/s, "");
 
-/** Returns the message of a waiting container. That of a crashing one only repeats the pod's name: the container's own last words say more. */
+/**
+ * Returns the message of a waiting container. For a crashing container, returns the last message of the container, because Kubernetes' own
+ * message only repeats the pod's name.
+ */
 function messageOf(waiting: NonNullable<PodContainerState["waiting"]>, last: PodContainerState["terminated"]): string {
   return waiting.reason === "CrashLoopBackOff" ? (last?.message ?? "") : (waiting.message ?? "");
 }

@@ -39,7 +39,7 @@ export interface Pod {
 
 /** Labels and annotations of pods and Secrets of instances. */
 export const instanceLabels = {
-  /** The platform that owns the object: the name of its chart's release. */
+  /** The platform that owns the object: the release name of the Helm chart. */
   platform: "galatea/platform",
   instance: "galatea/instance",
   endpoint: "galatea/endpoint",
@@ -48,7 +48,7 @@ export const instanceLabels = {
 } as const;
 
 export const instanceAnnotations = {
-  /** The `InstanceOwner` as JSON; absent for an instance that the next run of the platform ends. */
+  /** The `InstanceOwner` as JSON. The next run of the platform deletes an instance without it. */
   owner: "galatea/owner",
   /** A hash of the instance's spec. */
   spec: "galatea/spec",
@@ -66,7 +66,7 @@ export const isPodReady = (pod: Pod): boolean =>
 export const hasPodEnded = (pod: Pod): boolean =>
   pod.metadata.deletionTimestamp !== undefined || ["Failed", "Succeeded"].includes(pod.status?.phase ?? "");
 
-/** Returns the condition with which the scheduler reports that no node takes the pod; null otherwise. */
+/** Returns the scheduler's message if no node can run the pod; null otherwise. */
 export function unschedulable(pod: Pod): string | null {
   const scheduled = condition(pod, "PodScheduled");
   return scheduled?.status === "False" ? (scheduled.message ?? scheduled.reason ?? "no reason given") : null;

@@ -1,5 +1,5 @@
 /**
- * Returns an empty list for the error of a missing file, which a concurrent call may have removed; throws all others.
+ * Returns an empty list if a file is missing, because a concurrent call may have removed it. Throws all other errors.
  */
 export function emptyIfMissing(error: unknown): [] {
   const { code } = error as NodeJS.ErrnoException;

@@ -1,12 +1,12 @@
 import { mkdir, rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 
-/** Names of temporary directories; no log group's directory begins with a dot. */
+/** Names of temporary directories. They cannot collide with log groups, whose directories never begin with a dot. */
 const [comingName, goingName] = [".coming", ".going"];
 
 /**
- * Directories that are created with all their first files or not at all, and removed completely or not at all, even if
- * the platform crashes meanwhile. Callers make one change at a time.
+ * Atomic creation and removal of directories: after a crash, a directory exists with all its initial files or not at
+ * all. Callers must serialize their calls.
  */
 export class AtomicDirectories {
   readonly #folder: string;
@@ -16,8 +16,8 @@ export class AtomicDirectories {
   }
 
   /**
-   * Creates a directory with the given files, texts by name; its parent has to exist. An existing directory keeps its
-   * files and gets these, too.
+   * Creates a directory with the given files (name to text). The parent must exist. An existing directory keeps its
+   * files and gets the given files in addition.
    */
   async make(path: string, files: ReadonlyMap<string, string>): Promise<void> {
     if (files.size === 0) return void (await mkdir(path, { recursive: true }));
@@ -43,7 +43,7 @@ export class AtomicDirectories {
     await rm(going, { recursive: true });
   }
 
-  /** Deletes the remains of changes that a crash interrupted. */
+  /** Deletes temporary directories that an interrupted call left behind. */
   async sweep(): Promise<void> {
     for (const name of [comingName, goingName]) await rm(join(this.#folder, name), { recursive: true, force: true });
   }

@@ -22,14 +22,14 @@ export interface DirectoryLogStreamsOptions {
   readonly directory: string;
   readonly clock: Clock;
   readonly logger: Logger;
-  /** Maximum size of one stream on disk. */
+  /** Maximum size of one stream on disk, in bytes. */
   readonly streamBytesMax: number;
   /**
-   * Maximum number of streams of one group; clients get an error above it, a container's new stream replaces the one
-   * written longest ago.
+   * Maximum number of streams of one group. Above it, clients get an error, and a new stream of a container replaces
+   * the stream that was written longest ago.
    */
   readonly streamsMax: number;
-  /** Maximum number of groups that clients create; those of containers are not limited by it. */
+  /** Maximum number of groups that clients can create. Groups of containers are not limited. */
   readonly groupsMax: number;
 }
 
@@ -51,9 +51,9 @@ interface GroupFacts {
 
 class DirectoryLogStreams implements LogStreams {
   readonly #options: DirectoryLogStreamsOptions;
-  /** One writer of segments for each stream that is being written; removed after its last write. */
+  /** The segments of each stream that is being written, with the number of pending writes. */
   readonly #segments = new Map<string, { readonly segments: LogSegments; userCount: number }>();
-  /** Writers with text that is not in a file yet, each with its group. */
+  /** Writers with text that is not in a file yet, and the group of each writer. */
   readonly #writers = new Map<LogWriter, string>();
   /** Serializes the creation and deletion of groups and streams. */
   readonly #changing = new Semaphore(1);
@@ -167,7 +167,8 @@ class DirectoryLogStreams implements LogStreams {
   }
 
   writer(group: string, stream: string): (chunk: Uint8Array) => void {
-    // Number of deletions after which the group and the stream of the writer are known to exist.
+    // The value of `#deletedCount` when the writer's group and stream last existed. A later deletion may have removed
+    // them, so they are created again.
     let preparedAt = -1;
     const writer = new LogWriter({
       clock: this.#options.clock,
@@ -219,7 +220,9 @@ class DirectoryLogStreams implements LogStreams {
     this.#writers.clear();
   }
 
-  /** Waits for pending writes, so that a reader finds all output. */
+  /**
+   * Waits for pending writes of a group. Without this, a reader could miss output that a container has already written.
+   */
   async #written(group: string): Promise<void> {
     await Promise.all([...this.#writers].flatMap(([writer, own]) => (own === group ? [writer.written()] : [])));
   }
@@ -229,7 +232,7 @@ class DirectoryLogStreams implements LogStreams {
     await this.#followers.notify(group, stream, lines);
   }
 
-  /** Concurrent changes of a stream's files share its segments, which serialize them. */
+  /** Changes the files of a stream. Concurrent calls share one `LogSegments`, which serializes them. */
   async #writing(group: string, stream: string, change: (segments: LogSegments) => Promise<void>): Promise<void> {
     const key = this.#streamDirectory(group, stream);
     const shared = this.#segments.get(key) ?? { segments: this.#open(group, stream), userCount: 0 };
@@ -243,7 +246,7 @@ class DirectoryLogStreams implements LogStreams {
     }
   }
 
-  /** Creates the group and the stream for a writer, and makes space in the group. */
+  /** Creates the group and the stream for a writer. Deletes the oldest stream of a full group. */
   async #prepare(group: string, stream: string): Promise<void> {
     using _turn = await this.#changing.acquire(this.#never);
     if ((await this.#facts(group)) === null) await this.#makeGroup(group);
@@ -290,7 +293,8 @@ class DirectoryLogStreams implements LogStreams {
     } catch (error) {
       if (!(error instanceof SyntaxError || error instanceof TypeError)) throw error;
     }
-    // Its lines still exist. Without a retention none of them is deleted until an operator sets one.
+    // The group's log files are intact. The new description has no retention, so that no line is deleted until an
+    // operator sets one.
     const { birthtimeMs } = await stat(path);
     const facts = { createdMs: Math.floor(birthtimeMs), retentionDays: null };
     await rename(path, `${path}.damaged-${this.#options.clock.epochMs()}`);
@@ -323,7 +327,7 @@ class DirectoryLogStreams implements LogStreams {
   }
 
   #streamDirectory(group: string, stream: string): string {
-    // A lone surrogate is no character and cannot be in a file name.
+    // A file name cannot contain a lone surrogate.
     if (!stream.isWellFormed()) {
       throw new AwsError(
         "InvalidParameterException",
@@ -334,13 +338,13 @@ class DirectoryLogStreams implements LogStreams {
   }
 }
 
-/** Settings of a group. */
+/** Name of the file with a group's creation time and retention. */
 const factsFile = "group.json";
 
-/** Name of a directory whose own name is a hash. */
+/** Name of the file that contains the full name of a group or stream whose directory name is a hash. */
 const nameFile = "name";
 
-/** Returns the file with a directory's name; none if the directory's name is enough. */
+/** Returns the name file of a directory; an empty map if the directory's name is not a hash. */
 function nameFiles(path: string, name: string): ReadonlyMap<string, string> {
   return new Map(isHashedName(basename(path)) ? [[nameFile, checksummedLine(name)]] : []);
 }
@@ -350,13 +354,16 @@ async function readName(directory: string): Promise<string | null> {
   return Buffer.isBuffer(bytes) ? (parseChecksummedLine(bytes)?.text ?? null) : null;
 }
 
-/** Returns the groups or streams of a directory, each in the directory that `directoryNameOf` gives, sorted. */
+/**
+ * Returns the names of groups or streams in a directory, sorted. Ignores directories whose names differ from
+ * `directoryNameOf`.
+ */
 async function namesIn(directory: string, directoryNameOf: (name: string) => string): Promise<readonly string[]> {
   const names: string[] = [];
   for (const entry of await readdir(directory, { withFileTypes: true }).catch(emptyIfMissing)) {
     if (!entry.isDirectory()) continue;
     const name = isHashedName(entry.name) ? await readName(join(directory, entry.name)) : decodeFileName(entry.name);
-    // A directory with another name, or none, was not created by this program.
+    // This program did not create a directory whose name does not match.
     if (name !== null && directoryNameOf(name) === entry.name) names.push(name);
   }
   return names.sort(byText);

@@ -1,5 +1,6 @@
 /**
- * Output of containers and log events of clients, by group and stream. Errors are AwsError with CloudWatch Logs' codes.
+ * Log streams: output of containers and log events of clients, by group and stream. Errors are AwsError with CloudWatch
+ * Logs' codes.
  */
 export { createDirectoryLogStreams, type DirectoryLogStreamsOptions } from "./directory-log-streams.ts";
 export { pruneLogsPeriodically } from "./log-upkeep.ts";

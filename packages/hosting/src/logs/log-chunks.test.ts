@@ -9,7 +9,10 @@ import { readLinesBefore, readLinesFrom } from "./log-chunks.ts";
 const startMs = Date.UTC(2026, 10, 22);
 const chunkBytes = 256 * 1024;
 
-/** A file of some chunks: short lines, empty ones, lines longer than a chunk, an unknown one, and one without an end. */
+/**
+ * Writes a file of several chunks with short, empty and unparsable lines, lines longer than a chunk, and an unfinished
+ * last line.
+ */
 async function written() {
   const directory = await mkdtemp(join(tmpdir(), "chunks-"));
   const lengths = Array.from({ length: 6000 }, (_, at) => (at * 7919) % 160);

@@ -2,7 +2,7 @@ import { open, type FileHandle } from "node:fs/promises";
 import { emptyIfMissing } from "./absent.ts";
 import { parseLogLines, type LogLine } from "./log-lines.ts";
 
-/** Bytes of a file that are read and parsed at a time: about two milliseconds of work. */
+/** Bytes of a file that are read and parsed at once, which blocks the event loop for about two milliseconds. */
 const chunkBytes = 256 * 1024;
 
 export interface SegmentFile {
@@ -11,8 +11,8 @@ export interface SegmentFile {
 }
 
 /**
- * Yields the lines of a file that begin at or after an offset, in chunks; the event loop runs other work between two of
- * them.
+ * Yields the lines of a file that begin at or after an offset, in chunks. Other work can run on the event loop between
+ * two chunks.
  */
 export async function* readLinesFrom(
   { segment, path }: SegmentFile,
@@ -41,7 +41,7 @@ export async function* readLinesFrom(
   }
 }
 
-/** Yields the lines of a file that begin before an offset (null: all), the last line first, in chunks. */
+/** Yields the lines of a file that begin before an offset (null: all lines) in chunks, last line first. */
 export async function* readLinesBefore(
   { segment, path }: SegmentFile,
   offset: number | null,
@@ -50,7 +50,7 @@ export async function* readLinesBefore(
   if (file === null || offset === 0) return;
   const { size } = await file.stat();
   let end = offset === null || offset >= size ? size : await lineEnd(file, offset - 1);
-  // The end of a line whose beginning was not read yet.
+  // The last bytes of a line whose first bytes have not been read yet.
   let tail: Buffer = Buffer.alloc(0);
   while (end > 0) {
     const start = Math.max(0, end - chunkBytes);
@@ -80,7 +80,7 @@ async function opened(path: string): Promise<FileHandle | null> {
   return Array.isArray(file) ? null : file;
 }
 
-/** Reads the available bytes, up to a length. */
+/** Reads up to `byteLength` bytes. Returns fewer only at the end of the file. */
 async function readAt(file: FileHandle, offset: number, byteLength: number): Promise<Buffer> {
   const bytes = Buffer.allocUnsafe(byteLength);
   let length = 0;

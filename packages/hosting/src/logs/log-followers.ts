@@ -2,10 +2,10 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import { parseLogLines } from "./log-lines.ts";
 import type { LogFollower, NewLogEvent } from "./log-streams.ts";
 
-/** Maximum length of the text that followers get before the event loop runs other work. */
+/** Maximum number of characters that followers receive in one event loop tick. */
 const lengthPerTurn = 64 * 1024;
 
-/** Followers, which are notified of lines once these are in their file. */
+/** Followers of log streams. They are notified of lines after the lines are written to the file. */
 export class LogFollowers {
   readonly #followers = new Set<LogFollower>();
   readonly #failed: (error: unknown) => void;
@@ -20,7 +20,8 @@ export class LogFollowers {
   }
 
   /**
-   * Resolves when all followers were notified, so that a fast writer waits. Lines without a follower are not parsed.
+   * Notifies the followers of a stream. Resolves when all have handled the lines, so that a fast writer waits for them.
+   * Lines are parsed only if the stream has a follower.
    */
   async notify(group: string, stream: string, lines: string): Promise<void> {
     const wanting = [...this.#followers].filter((follower) => follower.wants(group, stream));

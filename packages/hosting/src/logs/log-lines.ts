@@ -11,7 +11,7 @@ export function formatLogLine(timestampMs: number, message: string): string {
 
 const timeLength = "2026-11-21T05:20:00.123Z".length;
 
-/** The start of a line: the number of its file and its offset there. */
+/** The start of a line: the segment (number of the file) and the offset in bytes. */
 export interface LogPosition {
   readonly segment: number;
   readonly offset: number;
@@ -24,8 +24,8 @@ export interface LogLine {
 }
 
 /**
- * Parses the complete lines of a segment's bytes, the first of which begins at `position`; skips an unfinished last
- * line (an interrupted write) and lines in another format.
+ * Parses the complete lines of a segment. The first line begins at `position`. Skips lines in another format and an
+ * unfinished last line, which an interrupted write leaves.
  */
 export function* parseLogLines(bytes: Buffer, { segment, offset }: LogPosition): Generator<LogLine> {
   let start = 0;
@@ -44,7 +44,10 @@ function unescape(escaped: string): string {
   return escaped.replaceAll(/\\([\\nr])/g, (_, code: string) => (code === "n" ? "\n" : code === "r" ? "\r" : "\\"));
 }
 
-/** Formats a token: `f/<segment>/<offset>` (from there on) or `b/<segment>/<offset>` (before it). */
+/**
+ * Formats a page token: `f/<segment>/<offset>` for lines from the position on, `b/<segment>/<offset>` for lines before
+ * it.
+ */
 export function formatPageToken(direction: "f" | "b", { segment, offset }: LogPosition): string {
   return `${direction}/${String(segment).padStart(10, "0")}/${String(offset).padStart(12, "0")}`;
 }
@@ -64,12 +67,14 @@ export function toLogEvent({ position, timestampMs, message }: LogLine): LogEven
   return { timestampMs, message, id: formatPageToken("f", position).slice(2).replace("/", "") };
 }
 
-/** Maximum length of a file name, less the suffix of a temporary name. */
+/**
+ * Maximum length of a file name in bytes. File systems allow 255; the difference is for the suffix of a temporary name.
+ */
 const fileNameBytesMax = 240;
 
 /**
- * Returns a file name for any group or stream name: `/` becomes `~`, other special characters are percent-encoded.
- * Names that are too long become `%%` and a hash; a file in their directory has the name.
+ * Returns a file name for any group or stream name: `/` becomes `~`, and other special characters are percent-encoded.
+ * A name that is too long becomes `%%` and a hash; the directory's name file has the full name.
  */
 export function encodeFileName(name: string): string {
   const encoded = encodeURIComponent(name).replaceAll("~", "%7E").replaceAll("%2F", "~");
@@ -77,11 +82,11 @@ export function encodeFileName(name: string): string {
   return encoded.startsWith(".") ? `%2E${encoded.slice(1)}` : encoded;
 }
 
-/** Names of a group's own files, beside the directories of its streams. */
+/** Names of a group's own files, which are next to the directories of its streams. */
 const groupFiles = /^(group\.json(\.new|\.damaged-\d+)?|name)$/;
 
 /**
- * Returns the file name of a stream, which cannot equal a name of the group's own files: `group.json` becomes
+ * Returns the directory name of a stream. Names of the group's own files are avoided: `group.json` becomes
  * `%67roup.json`.
  */
 export function encodeStreamFileName(stream: string): string {
@@ -89,7 +94,7 @@ export function encodeStreamFileName(stream: string): string {
   return groupFiles.test(fileName) ? `%${fileName.charCodeAt(0).toString(16)}${fileName.slice(1)}` : fileName;
 }
 
-/** Returns whether a directory's name is a hash, so that only a file in it has the name. */
+/** Returns true if a directory's name is a hash. The name file in the directory has the full name then. */
 export function isHashedName(fileName: string): boolean {
   return fileName.startsWith("%%");
 }

@@ -4,10 +4,10 @@ import { readLinesBefore, readLinesFrom } from "./log-chunks.ts";
 import type { LogSegments } from "./log-segments.ts";
 import type { LogPage, LogReadOptions } from "./log-streams.ts";
 
-/** Maximum length of one page, as in CloudWatch Logs. */
+/** Maximum length of one page in characters, as in CloudWatch Logs. */
 const pageLengthMax = 1024 * 1024;
 
-/** Returns one page of a stream. Its files are read from the start of the page, in chunks. */
+/** Returns one page of a stream. Reads the files in chunks, beginning at the start of the page. */
 export async function readLogPage(segments: LogSegments, options: LogReadOptions): Promise<LogPage> {
   const token = options.token === null ? null : parsePageToken(options.token);
   if (options.token !== null && token === null) {
@@ -47,7 +47,7 @@ async function pageAfter(
   return page.lines;
 }
 
-/** Reads backwards, the last line first. */
+/** Returns the lines before a position, last line first. */
 async function pageBefore(
   segments: LogSegments,
   options: LogReadOptions,
@@ -62,7 +62,10 @@ async function pageBefore(
   return page.lines;
 }
 
-/** Collects matching lines until a page has its maximum number or length; it accepts at least one line. */
+/**
+ * Collects matching lines until the page has the maximum number of events or length. A page always accepts its first
+ * line, even an oversized one.
+ */
 class PageOfLines {
   readonly lines: LogLine[] = [];
   readonly #options: LogReadOptions;
@@ -85,7 +88,7 @@ class PageOfLines {
   }
 }
 
-/** Returns the position of an empty first page: the beginning for reading forward, otherwise the end. */
+/** Returns the position for an empty first page: the start of the stream for forward reading, otherwise its end. */
 async function edgeOf(segments: LogSegments, isForward: boolean): Promise<LogPosition> {
   if (isForward) return { segment: (await segments.files())[0]?.segment ?? 1, offset: 0 };
   const last = await segments.lastLine();

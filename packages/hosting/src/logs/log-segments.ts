@@ -5,11 +5,12 @@ import { emptyIfMissing } from "./absent.ts";
 import type { LogLine } from "./log-lines.ts";
 import { readLinesBefore, readLinesFrom, type SegmentFile } from "./log-chunks.ts";
 
-/** Maximum number of files of a stream; when the newest is full the oldest is deleted. */
+/** Maximum number of files of a stream. When the newest file is full, the oldest is deleted. */
 const segmentsMax = 4;
 
 /**
- * One stream on disk: a directory of numbered, append-only files. Every call lists the directory; no file stays open.
+ * One stream on disk: a directory of numbered, append-only files. Every call lists the directory, and no file stays
+ * open between calls.
  */
 export class LogSegments {
   readonly directory: string;
@@ -55,8 +56,8 @@ export class LogSegments {
   }
 
   /**
-   * Deletes the files whose last line is older than a time. An empty file replaces the newest one, so that file numbers
-   * only grow: readers that continue from a position find the next line.
+   * Deletes the files whose last line is older than a time. Replaces a deleted newest file by an empty file with the
+   * next number. File numbers therefore never repeat, and page tokens stay valid.
    */
   dropBefore(timeMs: number): Promise<void> {
     return this.#changes.run(async () => {
@@ -93,7 +94,9 @@ export class LogSegments {
     }
   }
 
-  /** Ends a line that a crash cut short, so that the next one is not appended to it. */
+  /**
+   * Opens the newest file. Terminates a line that a crash left unfinished, so that the next line does not continue it.
+   */
   async #open(): Promise<{ segment: number; byteLength: number }> {
     await mkdir(this.directory, { recursive: true });
     const last = (await this.files()).at(-1);
@@ -122,7 +125,7 @@ async function lastLineOf(file: SegmentFile): Promise<LogLine | null> {
   return null;
 }
 
-/** Splits bytes after line ends, so that each chunk fits a segment; a longer line is a chunk of its own. */
+/** Splits bytes at line ends into chunks that fit a segment. A line longer than a segment is a chunk of its own. */
 function* chunksOf(bytes: Buffer, byteLengthMax: number): Generator<Buffer> {
   let start = 0;
   while (start < bytes.byteLength) {

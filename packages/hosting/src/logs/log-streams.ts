@@ -2,14 +2,14 @@
 export interface LogEvent {
   readonly timestampMs: number;
   readonly message: string;
-  /** Unique in its stream, ascending. */
+  /** Unique in the stream; ids of later events are greater. */
   readonly id: string;
 }
 
-/** An event that was just written. */
+/** An event without an id, before or while it is written. */
 export type NewLogEvent = Pick<LogEvent, "timestampMs" | "message">;
 
-/** Receives new events, in the order of each stream. Writers wait for it, so it must be quick. */
+/** A receiver of new events, in the order of each stream. Writers wait for `receive`, so it must be quick. */
 export interface LogFollower {
   wants(group: string, stream: string): boolean;
   receive(group: string, stream: string, events: readonly NewLogEvent[]): void | Promise<void>;
@@ -18,7 +18,7 @@ export interface LogFollower {
 export interface LogGroup {
   readonly name: string;
   readonly createdMs: number;
-  /** Null: events are kept up to the size limit of their streams. */
+  /** Null: events are deleted only when their stream exceeds its size limit. */
   readonly retentionDays: number | null;
   readonly storedBytes: number;
 }
@@ -32,18 +32,18 @@ export interface LogStream {
 }
 
 export interface LogReadOptions {
-  /** Inclusive; null: from the beginning. */
+  /** Inclusive epoch time; null: from the beginning. */
   readonly startTimeMs: number | null;
-  /** Exclusive; null: to the end. */
+  /** Exclusive epoch time; null: to the end. */
   readonly endTimeMs: number | null;
-  /** Without a token: true starts with the oldest events, false with the newest page. */
+  /** Used if `token` is null: true starts with the oldest events, false with the newest page. */
   readonly startFromHead: boolean;
   readonly eventsMax: number;
-  /** A token of an earlier page, which includes the direction. */
+  /** A token of an earlier page; the token includes the reading direction. */
   readonly token: string | null;
 }
 
-/** A page of events in ascending time. At either end, the token in that direction equals the token of the request. */
+/** A page of events, oldest first. At either end of the stream, the token in that direction equals the token of the request. */
 export interface LogPage {
   readonly events: readonly LogEvent[];
   readonly forwardToken: string;
@@ -51,23 +51,23 @@ export interface LogPage {
 }
 
 /**
- * Container logs by group and stream. Errors are AwsError with CloudWatch Logs' codes and texts. Every stream is bounded in bytes:
- * the oldest go first. Implementations pass `log-streams.contract.ts`.
+ * Container logs by group and stream. Errors are AwsError with CloudWatch Logs' codes and texts. Every stream has a maximum size;
+ * the oldest events are deleted first. Implementations pass `log-streams.contract.ts`.
  */
 export interface LogStreams extends AsyncDisposable {
   /** Returns names with a prefix, sorted. */
   groupNames(prefix: string): Promise<readonly string[]>;
   /** Returns null for an unknown group. */
   group(name: string): Promise<LogGroup | null>;
-  /** Returns the retention of a group, without reading its streams; null: for ever. */
+  /** Returns the retention of a group; null: events are kept forever. Does not read the group's streams. */
   retentionDays(group: string): Promise<number | null>;
   /** Returns names with a prefix, sorted, including streams whose first lines are still being written. */
   streamNames(group: string, prefix: string): Promise<readonly string[]>;
   /** Returns null for an unknown stream. */
   stream(group: string, name: string): Promise<LogStream | null>;
   /**
-   * Reads a page, including every complete line that a writer got before. Events older than the group's retention are
-   * excluded.
+   * Reads a page, including every complete line that a writer received before the call. Events older than the group's retention
+   * are excluded.
    */
   read(group: string, stream: string, options: LogReadOptions): Promise<LogPage>;
 
@@ -80,13 +80,13 @@ export interface LogStreams extends AsyncDisposable {
   /** Resolves when the events are stored. */
   append(group: string, stream: string, events: readonly NewLogEvent[]): Promise<void>;
   /**
-   * Returns a sink for a process's output: it takes bytes, makes an event of each line, and never waits. Creates group
-   * and stream as needed. Output that the disk does not take in time is dropped above a limit, and a line reports its
-   * size.
+   * Returns a function that writes a process's output: each line becomes an event, and the function never blocks. Creates the
+   * group and the stream if needed. If the disk is too slow, output above a limit is dropped, and a log line reports the number
+   * of dropped lines.
    */
   writer(group: string, stream: string): (chunk: Uint8Array) => void;
   /** Notifies a follower until the result is disposed. */
   follow(follower: LogFollower): Disposable;
-  /** Deletes events older than their group's retention, and the remains of deletions that a crash interrupted. */
+  /** Deletes events older than their group's retention, and files that an interrupted deletion left behind. */
   prune(): Promise<void>;
 }

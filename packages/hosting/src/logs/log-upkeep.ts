@@ -1,13 +1,13 @@
 import { delay, type Clock, type Logger } from "@galatea/base";
 import type { LogStreams } from "./log-streams.ts";
 
-/** Delay after the start, which has more urgent work. */
+/** Delay of the first run after the platform's start, which has more urgent work. */
 const firstAfterMs = 60_000;
 const intervalMs = 3_600_000;
 
 /**
- * Prunes logs soon after a start and every hour from then on; a failed run is logged and does not end it. Rejects when
- * the signal aborts.
+ * Prunes logs one minute after the call and then every hour. A failed run is logged, and the next run follows as
+ * planned. Rejects when the signal aborts.
  */
 export async function pruneLogsPeriodically(
   logs: Pick<LogStreams, "prune">,

@@ -7,16 +7,17 @@ export interface LogWriterOptions {
   /** Appends complete lines; resolves when they are in the file. */
   readonly append: (lines: string) => Promise<void>;
   readonly failed: (error: unknown) => void;
-  /** Called when all text is in the file. */
+  /** Called when no text is pending. */
   readonly idle: () => void;
-  /** Longer lines are split into several events. */
+  /** Maximum number of characters of an event. Longer lines are split. */
   readonly lineLengthMax: number;
-  /** Maximum length of text that waits for the disk. */
+  /** Maximum number of characters that wait for the disk. Output above it is dropped. */
   readonly waitingLengthMax: number;
 }
 
 /**
- * Makes log events of a process's output. One append runs at a time; the next one has all text that arrived meanwhile.
+ * Converts a process's output to log events. One append runs at a time; the next append has all text that arrived
+ * meanwhile.
  */
 export class LogWriter {
   readonly #options: LogWriterOptions;
@@ -41,14 +42,14 @@ export class LogWriter {
     this.#flush();
   }
 
-  /** Resolves when the complete lines so far are in the file, or the write has failed. */
+  /** Resolves when all complete lines received so far are in the file, or their write has failed. */
   async written(): Promise<void> {
-    // Text that waits for the running append is in the next one.
+    // The running append may lack the newest text; the append after it has that text.
     await this.#flushing;
     await this.#flushing;
   }
 
-  /** Writes the unfinished last line, too. */
+  /** Writes all pending text, including an unfinished last line. */
   async close(): Promise<void> {
     this.#line += this.#decoder.end();
     if (this.#line !== "") this.#addLine(this.#line);

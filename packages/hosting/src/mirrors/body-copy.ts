@@ -1,10 +1,13 @@
 import { Transform, type Readable } from "node:stream";
 import type { MirrorLease } from "./mirror-memory.ts";
 
-/** Above the size of a buffered request or response; a stream of events may take minutes. */
+/**
+ * Maximum bytes of one copy. It exceeds the size of any buffered request or response, but bounds the copy of a stream
+ * of events, which may last minutes.
+ */
 const bodyBytesMax = 8 * 2 ** 20;
 
-/** Copies a body while its reader reads it, in the original chunks. The copy is empty if memory ran out. */
+/** Copies a body while its consumer reads it, in the original chunks. The copy is empty if memory ran out. */
 export class BodyCopy {
   readonly #lease: MirrorLease;
   #pieces: Buffer[] = [];
@@ -16,12 +19,12 @@ export class BodyCopy {
     this.#lease = lease;
   }
 
-  /** Empty if there was no memory for all of it. */
+  /** The copied chunks; empty if there was not enough memory for all of them. */
   get pieces(): readonly Buffer[] {
     return this.#pieces;
   }
 
-  /** True once the body has passed completely. */
+  /** True after the consumer has received the complete body. */
   get isWhole(): boolean {
     return this.#isWhole;
   }
@@ -32,8 +35,8 @@ export class BodyCopy {
   }
 
   /**
-   * Returns the body to use in place of the given one. Calls `ended` once; before this returns for bytes that exist
-   * already. If the reader leaves before the end, calls `abandon` with the given body.
+   * Returns a body that replaces the given one and fills this copy while it is read. Calls `ended` once; for a buffer,
+   * before this method returns. If the consumer stops before the end, calls `abandon` with the given body.
    */
   tee(
     body: Buffer | Readable,
@@ -55,7 +58,7 @@ export class BodyCopy {
         done();
       },
     });
-    // The reader of the body may have left, and an error without a listener would end the process.
+    // The consumer may have stopped. Without a listener, an error would end the process.
     copying.on("error", () => {});
     copying.once("close", () => {
       if (!this.#isWhole && !body.destroyed) {
@@ -86,7 +89,10 @@ export class BodyCopy {
   }
 }
 
-/** A view keeps all of its underlying memory alive: a short view of a large buffer is copied instead. */
+/**
+ * Returns true if a view covers most of its underlying buffer. A view keeps the whole buffer alive, so short views of
+ * large buffers are copied.
+ */
 function isMostOfItsMemory(piece: Buffer): boolean {
   return piece.buffer.byteLength <= piece.length + piece.length / 4 + 256;
 }

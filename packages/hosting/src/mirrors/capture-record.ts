@@ -7,7 +7,7 @@ export interface CapturedBody {
   readonly pieces: readonly Buffer[];
 }
 
-/** The captured parts of one request and its response. */
+/** The captured data of one request and its response. `input` and `output` are null if the settings exclude them. */
 export interface CapturedCall {
   readonly eventId: string;
   readonly inferenceId: string | null;
@@ -19,13 +19,13 @@ export interface CapturedCall {
 
 export type CaptureTypes = Pick<CaptureSettings, "csvTypes" | "jsonTypes">;
 
-/** Maximum length of the text of one step; three bytes are four characters of base64. */
+/** Bytes that are encoded in one step. Divisible by three, because base64 encodes three bytes as four characters. */
 const stepBytesMax = 3 * 2 ** 14;
 
-/** RFC 9110's type for content without one. */
+/** The media type for a body without a content type (RFC 9110). */
 const contentTypeUnsaid = "application/octet-stream";
 
-/** Yields the line of a call in a file of captured data, with its line end, in short chunks. */
+/** Yields the JSON line of a captured call, including the line end, in short chunks. */
 export function* captureLine(call: CapturedCall, types: CaptureTypes): Generator<string> {
   const { input, output, inferenceId, customAttributes } = call;
   yield '{"captureData":{';
@@ -50,8 +50,8 @@ function* sideText(name: string, mode: string, body: CapturedBody, types: Captur
 }
 
 /**
- * Returns the encoding for a media type without its parameters. Bytes that are no valid text are encoded as base64,
- * whatever their type.
+ * Returns the encoding of a body by its media type; parameters of the type are ignored. A body that is not valid text
+ * is encoded as base64, whatever its type.
  */
 function encodingOf({ contentType, pieces }: CapturedBody, types: CaptureTypes): "CSV" | "JSON" | "BASE64" {
   const [media = ""] = (contentType ?? "").split(";");

@@ -2,10 +2,10 @@ import { parseS3Uri, type DataCaptureConfig } from "../definitions/index.ts";
 
 /** The captured share of an endpoint's requests, and the destination. */
 export interface CaptureSettings {
-  /** Percentage of requests; above 0. */
+  /** Percentage of requests that are captured; greater than 0. */
   readonly percentage: number;
   readonly bucket: string;
-  /** Ends with a slash, unless it is empty. */
+  /** Prefix of object keys. Ends with a slash, unless it is empty. */
   readonly prefix: string;
   readonly input: boolean;
   readonly output: boolean;
@@ -14,7 +14,7 @@ export interface CaptureSettings {
   readonly jsonTypes: ReadonlySet<string>;
 }
 
-/** Returns the settings of a configuration; null without capture. */
+/** Returns the capture settings of an endpoint configuration; null if nothing is captured. */
 export function captureSettings(config: DataCaptureConfig | null): CaptureSettings | null {
   if (config === null || config.EnableCapture === false || config.InitialSamplingPercentage <= 0) return null;
   const place = parseS3Uri(config.DestinationS3Uri);

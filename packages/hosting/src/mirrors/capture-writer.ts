@@ -16,21 +16,21 @@ import type { MirrorLease, EndpointMirrorMemory } from "./mirror-memory.ts";
 
 export interface CaptureLimits {
   /**
-   * Time after its first record at which a file is written. With the time of the write, a crash loses less than a
-   * minute of records.
+   * Milliseconds between the first record of a file and its write. This time plus the duration of the write is below a
+   * minute, so a crash loses less than a minute of records.
    */
   readonly fileMsMax: number;
   readonly fileBytesMax: number;
   readonly fileCallsMax: number;
   /** Maximum number of concurrent writes. */
   readonly writesMax: number;
-  /** Time after which a write is cancelled and repeated. */
+  /** Milliseconds after which a write is cancelled and retried. */
   readonly writeMsMax: number;
-  /** Pause before a failed write is repeated. */
+  /** Milliseconds before a failed write is retried. */
   readonly againMs: number;
-  /** Time after its first record at which a file that cannot be written is dropped. */
+  /** Milliseconds after its first record at which a file that cannot be written is dropped. */
   readonly triedMsMax: number;
-  /** Maximum time for the last files when the platform ends. */
+  /** Maximum milliseconds for writing the remaining files when the platform ends. */
   readonly lastMsMax: number;
 }
 
@@ -72,9 +72,9 @@ interface CaptureFile {
 const chunkBytesMin = 64 * 1024;
 
 /**
- * Writes files of captured data. Records are kept by reference until their file is written completely or not at all;
- * they are encoded in chunks as the store takes them. A failed write is repeated for a while; meanwhile its records
- * keep their memory in the account, so that memory is bounded and new records are dropped.
+ * Writes files of captured data. Records stay in memory, without a copy, until their file is written or dropped. They
+ * are encoded in chunks, as fast as the store reads them. A failed write is retried for a limited time. Meanwhile, its
+ * records keep their leases, so that memory is bounded and new records are dropped.
  */
 export class CaptureWriter implements AsyncDisposable {
   readonly #options: CaptureWriterOptions;
@@ -82,9 +82,9 @@ export class CaptureWriter implements AsyncDisposable {
   readonly #loopQueue = new EventLoopQueue();
   readonly #writes: Semaphore;
   readonly #tasks: TaskGroup;
-  /** Sources whose writes fail, so that each failure is logged once. */
+  /** Sources whose last write failed. A failure is logged only when a source is added. */
   readonly #failing = new Set<string>();
-  /** Aborts when nothing waits for a repeated write any more. */
+  /** Aborts when the platform ends: failed writes are then retried without a pause. */
   readonly #closing = new AbortController();
   readonly #finish = new AbortController();
 
@@ -96,7 +96,7 @@ export class CaptureWriter implements AsyncDisposable {
     });
   }
 
-  /** Adds a record. Takes over the lease, and releases it when the record is written or dropped. */
+  /** Adds a record. This object owns the lease from now on, and releases it when the record is written or dropped. */
   add(place: CaptureTarget, call: CapturedCall, lease: MirrorLease): void {
     if (this.#closing.signal.aborted) {
       place.share.lose("not-written");
@@ -110,12 +110,14 @@ export class CaptureWriter implements AsyncDisposable {
     if (file.byteLength >= fileBytesMax || file.calls.length >= fileCallsMax) this.#close(id, file);
   }
 
-  /** Starts to write all records of an endpoint. */
+  /** Starts to write all pending records of an endpoint. */
   flush(endpointName: string): void {
     for (const [id, file] of this.#files) if (file.place.share.endpointName === endpointName) this.#close(id, file);
   }
 
-  /** Resolves when no records are left: those that cannot be written in time are dropped. */
+  /**
+   * Writes the remaining records. Resolves when all are written, or dropped because they could not be written in time.
+   */
   async [Symbol.asyncDispose](): Promise<void> {
     for (const [id, file] of this.#files) this.#close(id, file);
     this.#closing.abort(new Error("the platform ends"));
@@ -160,7 +162,7 @@ export class CaptureWriter implements AsyncDisposable {
           this.#failing.delete(whose);
           return share.lose("not-written", file.calls.length);
         }
-        // Without a pause when the platform ends.
+        // The pause ends early when the platform ends.
         await delay(clock, limits.againMs, this.#closing.signal).catch(() => {});
       }
     } finally {
@@ -203,7 +205,10 @@ async function* linesOf(
   if (text !== "") yield Buffer.from(text);
 }
 
-/** Returns the id of a file: it has the records of one variant, one hour and one capture configuration. */
+/**
+ * Returns the id of the file for a record. A file has the records of one variant, one hour and one capture
+ * configuration.
+ */
 function fileId({ share, variantName, settings }: CaptureTarget, timeMs: number): string {
   const hour = new Date(timeMs).toISOString().slice(0, 13);
   const types = [...settings.csvTypes, "|", ...settings.jsonTypes].join(",");
@@ -211,7 +216,8 @@ function fileId({ share, variantName, settings }: CaptureTarget, timeMs: number)
 }
 
 /**
- * Returns the key of a file in SageMaker's format: by the time of the first record, `yyyy/mm/dd/hh/MM-SS-mmm-id.jsonl`.
+ * Returns the object key of a file in SageMaker's format `yyyy/mm/dd/hh/MM-SS-mmm-id.jsonl`, with the time of the first
+ * record.
  */
 export function captureFileKey({ share, variantName, settings }: CaptureTarget, firstMs: number, id: string): string {
   const [date = "", time = ""] = new Date(firstMs).toISOString().split("T");

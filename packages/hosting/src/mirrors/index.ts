@@ -1,6 +1,6 @@
 /**
- * Copies of requests and responses, made without delaying callers, for shadow variants and for data capture: one
- * bounded account of their bytes, copied bodies, the calls of shadow variants, and the files of captured data.
+ * Copies of requests and responses, for shadow variants and for data capture. The copies never delay callers, and their
+ * total memory is bounded.
  */
 export { MirroredCalls } from "./mirrored-calls.ts";
 export { captureSettings } from "./capture-settings.ts";

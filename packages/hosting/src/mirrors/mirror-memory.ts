@@ -1,6 +1,6 @@
 import { ByteBudget, ByteLease, type Clock, type Logger } from "@galatea/base";
 
-/** Limits on copies of bodies, for all endpoints together and for one of them. */
+/** Limits on copies of calls, for all endpoints together and for each endpoint. */
 export interface MirrorLimits {
   readonly bytesMax: number;
   readonly endpointBytesMax: number;
@@ -9,8 +9,8 @@ export interface MirrorLimits {
 }
 
 /**
- * Returns the limits: an eighth of the memory of requests in flight, in addition to it, so that a copy never displaces
- * a caller's request.
+ * Returns the default limits. Copies may use an eighth of the memory of requests in flight, in addition to that memory.
+ * A copy therefore never displaces a caller's request.
  */
 export function defaultMirrorLimits(requestBytesMax: number): MirrorLimits {
   const bytesMax = Math.min(512 * mebi, Math.max(32 * mebi, Math.floor(requestBytesMax / 8)));
@@ -19,16 +19,16 @@ export function defaultMirrorLimits(requestBytesMax: number): MirrorLimits {
 
 const mebi = 2 ** 20;
 
-/** Bytes of a call in addition to its bodies: its record, names and times. */
+/** Estimated bytes of a copied call without its bodies: its record, names and times. */
 const callBytes = 1024;
 
-/** Reasons for giving a copy up. */
+/** Reasons for dropping a copy. */
 export const mirrorDropReasons = [
-  /** There was no memory for it. */
+  /** Not enough memory for the copy. */
   "no-room",
   /** Too many requests to the shadow variant are in flight. */
   "shadow-busy",
-  /** One of its bodies broke off, or was not read to its end. */
+  /** The request or response body ended early, or was not read completely. */
   "cut-short",
   /** The file could not be written. */
   "not-written",
@@ -43,7 +43,7 @@ export interface MirrorStatistics {
 
 const toldAgainMs = 60_000;
 
-/** A share of another budget: bytes are taken from both. */
+/** A budget within another budget: each byte is counted in both. */
 class PartialBudget extends ByteBudget {
   readonly #whole: ByteBudget;
 
@@ -68,8 +68,8 @@ class PartialBudget extends ByteBudget {
 }
 
 /**
- * The account of all copies of requests and responses. Calls without memory are not copied, and never wait. Losses are
- * counted, and logged once a minute at most.
+ * The memory account of all copies of requests and responses. A call is not copied if memory is short, and never waits
+ * for memory. Dropped copies are counted, and logged at most once a minute.
  */
 export class MirrorMemory {
   readonly limits: MirrorLimits;
@@ -88,7 +88,7 @@ export class MirrorMemory {
     this.#logger = logger;
   }
 
-  /** Returns the share of one endpoint. */
+  /** Returns the part of the account for one endpoint. */
   share(endpointName: string): EndpointMirrorMemory {
     return new EndpointMirrorMemory(this, endpointName);
   }
@@ -97,7 +97,7 @@ export class MirrorMemory {
     return { callCount: this.#callCount, bytes: this.bytes.usedBytes, lost: { ...this.#lost } };
   }
 
-  /** Returns whether one more call can be copied; it is counted until `left`. */
+  /** Counts a call and returns true if one more call can be copied. Call `left` when the copy ends. */
   enter(): boolean {
     if (this.#callCount >= this.limits.callsMax) return false;
     this.#callCount += 1;
@@ -120,7 +120,7 @@ export class MirrorMemory {
   }
 }
 
-/** One endpoint's share of the account. */
+/** The part of the memory account for one endpoint. */
 export class EndpointMirrorMemory {
   readonly endpointName: string;
   readonly #account: MirrorMemory;
@@ -133,7 +133,7 @@ export class EndpointMirrorMemory {
     this.#bytes = new PartialBudget(account.limits.endpointBytesMax, account.bytes);
   }
 
-  /** Opens a lease for a call; returns null without memory for it, which is counted as a loss. */
+  /** Opens a lease for a call. Returns null if memory is short, and counts the call as dropped. */
   open(): MirrorLease | null {
     if (this.#callCount >= this.#account.limits.endpointCallsMax || !this.#bytes.fits(callBytes)) {
       this.lose("no-room");
@@ -152,7 +152,7 @@ export class EndpointMirrorMemory {
     });
   }
 
-  /** Returns a lease for memory other than copies. */
+  /** Returns a lease for memory that is not a copy, such as a buffered response of a shadow variant. */
   memory(): ByteLease {
     return new ByteLease(this.#bytes);
   }
@@ -162,7 +162,10 @@ export class EndpointMirrorMemory {
   }
 }
 
-/** The memory of one call's copies, returned when the last holder has released it. It starts with one holder. */
+/**
+ * The memory of one call's copies. The memory is freed when the last holder releases the lease. A new lease has one
+ * holder.
+ */
 export class MirrorLease {
   readonly #memory: ByteLease;
   readonly #ended: () => void;
@@ -177,14 +180,14 @@ export class MirrorLease {
     return this.#memory.bytes;
   }
 
-  /** Takes bytes; returns whether there was memory for them. */
+  /** Adds bytes to the lease. Returns false and adds nothing if memory is short. */
   keep(bytes: number): boolean {
     if (!this.#memory.fits(bytes)) return false;
     this.#memory.grow(bytes);
     return true;
   }
 
-  /** Returns bytes that were taken. */
+  /** Frees bytes that `keep` added. */
   shrink(bytes: number): void {
     this.#memory.shrinkBy(bytes);
   }
@@ -194,7 +197,7 @@ export class MirrorLease {
     return this;
   }
 
-  /** Called once by each holder. */
+  /** Releases one holder's claim. Each holder must call it exactly once. */
   release(): void {
     this.#holderCount -= 1;
     if (this.#holderCount > 0) return;

@@ -11,7 +11,7 @@ import type { ShadowCalls } from "./shadow-calls.ts";
 export interface ShadowTarget {
   readonly calls: ShadowCalls;
   readonly variantName: string;
-  /** Share of the production variant's requests, in [0, 1]. */
+  /** Fraction of the production variant's requests that are copied, in [0, 1]. */
   readonly part: number;
 }
 
@@ -40,8 +40,9 @@ interface CallFacts {
 }
 
 /**
- * Copies calls of a production variant: some are captured, and some are also sent to its shadow variant once their
- * bodies have passed. The call itself is unaffected: bodies pass without delay, and a copy without memory is dropped.
+ * Copies calls of a production variant, for data capture and for its shadow variant. A copied request is sent to the
+ * shadow after the production variant has read its body. Callers are not delayed, and a copy is dropped if memory is
+ * short.
  */
 export class MirroredCalls {
   readonly #options: MirroredCallsOptions;
@@ -53,7 +54,7 @@ export class MirroredCalls {
   async invoke(request: InvocationRequest, serve: Serve): Promise<InvocationReply> {
     const { settings, shadow, random, share, clock, variantName } = this.#options;
     const captured = settings !== null && random() * 100 < settings.percentage ? settings : null;
-    // A session belongs to one instance, which is not the shadow's.
+    // A session exists on one instance of the production variant; the shadow variant does not know it.
     const isMirrored = shadow !== null && request.session === undefined && random() < shadow.part;
     const mirroredTo = isMirrored ? shadow : null;
     const lease = captured === null && mirroredTo === null ? null : share.open();
@@ -69,7 +70,7 @@ export class MirroredCalls {
         if (mirroredTo !== null) this.#mirror(request, { to: mirroredTo, input, lease, facts });
         lease.release();
       };
-      // An unread request body blocks its connection, so the rest is read.
+      // An unread request body blocks its connection, so this reads and discards the remaining body.
       return input.tee(given, { ended, abandon: (left: Readable) => void left.resume() });
     };
     try {
@@ -82,7 +83,8 @@ export class MirroredCalls {
   }
 
   /**
-   * Returns the body to use in place of the response's own. Releases the lease when the call is captured or dropped.
+   * Returns a response body that is copied while the caller reads it. Releases the lease when the call is captured or
+   * dropped.
    */
   #capture(
     { body, contentType }: InvocationReply,
@@ -142,7 +144,7 @@ export class MirroredCalls {
     );
   }
 
-  /** Returns whether the copies of the bodies are complete; counts a loss if not. */
+  /** Returns true if the copies of all bodies are complete. Otherwise counts a dropped copy. */
   #isKept(bodies: readonly BodyCopy[]): boolean {
     const { share } = this.#options;
     if (bodies.some(({ hasSpace: hasRoom }) => !hasRoom)) share.lose("no-room");

@@ -14,7 +14,7 @@ import { ShadowCalls } from "./shadow-calls.ts";
 
 type Put = ObjectStore["put"];
 
-/** Mirrors over an object store in memory; tests may replace `put`. */
+/** Mirrors with an in-memory object store. Tests may replace `put`. */
 class Bench implements AsyncDisposable {
   readonly clock = new SteppedClock();
   readonly objects = new Map<string, string>();
@@ -109,7 +109,7 @@ const replyOf = (body: Buffer | Readable): InvocationReply => ({
   failed: (error) => error,
 });
 
-/** Responds with the request's bytes and an exclamation mark. */
+/** Responds with the request body followed by an exclamation mark. */
 const echo = async (request: InvocationRequest): Promise<InvocationReply> => {
   const body = await request.body();
   return replyOf(Buffer.concat([Buffer.isBuffer(body) ? body : await buffer(body), Buffer.from("!")]));
@@ -232,7 +232,7 @@ test("a captured record is in a file within a minute, so that a kill -9 loses at
   const endedMs: number[] = [];
   let oldestMs = 0;
   for (let second = 0; second < 600; second += 1) {
-    // Bursts fill files, and between them a file has one record.
+    // Bursts fill files; between bursts, a file has one record.
     const calls = second % 60 < 20 ? 3 : second % 7 === 0 ? 1 : 0;
     for (let call = 0; call < calls; call += 1) {
       await watch.invoke(asked(Buffer.from(String(endedMs.length))), echo);

@@ -4,15 +4,15 @@ import { CaptureWriter, captureLimits, type CaptureLimits } from "./capture-writ
 import { MirrorMemory, defaultMirrorLimits, type MirrorStatistics, type MirrorLimits } from "./mirror-memory.ts";
 
 export interface MirrorsOptions {
-  /** The store of captured data. */
+  /** The object store for captured data. */
   readonly store: Pick<ObjectStore, "put">;
-  /** Memory for all requests in flight; copies get a share of this size in addition to it. */
+  /** Memory for all requests in flight, in bytes. The default limits on copies are computed from it. */
   readonly requestBytesMax: number;
   readonly clock: Clock;
   readonly logger: Logger;
   /** Returns a number in [0, 1), which decides whether a request is copied. */
   readonly random: () => number;
-  /** Returns ids of files and events. */
+  /** Returns a new unique id for a file or an event. */
   readonly newId: () => string;
   readonly limits?: MirroringLimits;
 }
@@ -20,7 +20,7 @@ export interface MirrorsOptions {
 /** Overrides of the default limits. */
 export type MirroringLimits = Partial<MirrorLimits & CaptureLimits>;
 
-/** The parts that all endpoints share for copies of their requests: the account, and the files of captured data. */
+/** The memory account and the writer of captured data, which all endpoints share. */
 export class Mirrors implements AsyncDisposable {
   readonly account: MirrorMemory;
   readonly captures: CaptureWriter;
@@ -37,7 +37,7 @@ export class Mirrors implements AsyncDisposable {
     return this.account.figures;
   }
 
-  /** Writes the captured records. Endpoints have to be closed before. */
+  /** Writes the remaining captured records. Close all endpoints first. */
   async [Symbol.asyncDispose](): Promise<void> {
     await this.captures[Symbol.asyncDispose]();
   }

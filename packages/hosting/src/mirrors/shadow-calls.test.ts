@@ -68,7 +68,7 @@ test("a shadow's responses are read at a limited rate, and calls over that rate 
   const turns = async () => {
     for (let turn = 0; turn < 1000; turn += 1) await new Promise((resolve) => setImmediate(resolve));
   };
-  // Bytes that may be read ahead of the rate: one second's bytes are allowed, plus this buffer of the stream.
+  // Bytes that may be read above the first second's allowance: the buffer of the stream.
   const aheadBytes = 200_000;
   send();
   await turns();
@@ -82,7 +82,7 @@ test("a shadow's responses are read at a limited rate, and calls over that rate 
   endless.destroy();
   clock.advance(1000);
   await turns();
-  // A buffered response is taken completely even if it exceeds the rate; the next call waits for the difference.
+  // A buffered response is read completely even if it exceeds the rate. The next call must wait for the excess bytes.
   await new Promise<void>((resolve) => send(resolve));
   for (const seconds of [1, 1]) {
     send();

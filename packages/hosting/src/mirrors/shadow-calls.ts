@@ -13,7 +13,7 @@ export interface ShadowCallsOptions {
   readonly logger: Logger;
   /** Maximum number of concurrent requests. */
   readonly callsMax: number;
-  /** Maximum rate at which the shadow's responses are read. */
+  /** Maximum rate at which responses of the shadow variant are read, in bytes per second. */
   readonly responseBytesPerSecond: number;
 }
 
@@ -26,13 +26,16 @@ export interface MirroredRequest extends Pick<
 }
 
 /**
- * The requests of a shadow variant: copies of those to its production variant. No caller waits for them; their
- * responses are read and discarded, or captured. Requests above the limit are dropped, and a shadow whose responses
- * exceed the rate is read more slowly and gets fewer requests.
+ * Sends copies of requests to a shadow variant. No caller waits for the shadow's responses, which are discarded or
+ * captured. Requests above `callsMax` are dropped. If responses exceed the rate limit, they are read more slowly and
+ * fewer requests are sent.
  */
 export class ShadowCalls implements AsyncDisposable {
   readonly #options: ShadowCallsOptions;
-  /** Reading takes CPU time from other requests, and the size of a shadow's responses is unknown in advance. */
+  /**
+   * Limits the rate at which responses are read. Reading uses CPU time, and the size of a response is unknown in
+   * advance.
+   */
   readonly #allowance: TokenBucket;
   readonly #tasks: TaskGroup;
   readonly #underWay = new Set<AbortController>();
@@ -48,14 +51,15 @@ export class ShadowCalls implements AsyncDisposable {
   }
 
   /**
-   * Sends the copy in a later tick of the event loop. Calls `take` with the response, whose body it may replace; calls
-   * `ended` once at the end.
+   * Sends a copied request in a later tick of the event loop. Calls `take` with the response; `take` returns the body
+   * to read, for example one that is copied while it is read. Calls `ended` once at the end.
    */
   send(
     request: MirroredRequest,
     then: { readonly take: (reply: InvocationReply) => InvocationReply["body"]; readonly ended: () => void },
   ): void {
-    // A buffered response is read before it can be counted: the excess is paid off before the next request.
+    // A buffered response is counted only after it was read. If it exceeded the rate, requests are dropped until the
+    // excess is paid off.
     if (this.#isClosed || this.#underWay.size >= this.#options.callsMax || this.#allowance.waitMs > 0) {
       this.#options.share.lose("shadow-busy");
       return then.ended();
@@ -96,7 +100,7 @@ export class ShadowCalls implements AsyncDisposable {
     const receivedNs = clock.monotonicNs();
     const shadowRequest = { headers, ...targets, targetVariant: null, body, memory, receivedNs, signal };
     const reply = await ask(shadowRequest).catch((error: unknown) => {
-      // The bytes of a response that was too long, or broke off, are counted.
+      // Bytes of a response that was too long or ended early also count towards the rate.
       this.#allowance.consume(memory.bytes);
       throw error;
     });
@@ -109,7 +113,7 @@ export class ShadowCalls implements AsyncDisposable {
     }
   }
 
-  /** Resolves when a body has ended in any way. */
+  /** Reads and discards a body. Resolves when the body has ended, failed or been destroyed. */
   async #readToItsEnd(body: Readable, reply: InvocationReply, signal: AbortSignal): Promise<void> {
     const { clock } = this.#options;
     const allowance = this.#allowance;
@@ -121,7 +125,7 @@ export class ShadowCalls implements AsyncDisposable {
       body.pause();
       delay(clock, waitMs, signal).then(
         () => body.resume(),
-        // The body is not read any further then.
+        // After an abort, the body is destroyed and must not be resumed.
         () => {},
       );
     };

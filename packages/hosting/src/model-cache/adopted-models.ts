@@ -6,13 +6,13 @@ import type { ModelVersion } from "./model-version.ts";
 export interface AdoptedModels {
   /** The models on disk, in the order in which they were unpacked. */
   readonly versions: readonly { readonly version: ModelVersion; readonly isLoaded: boolean }[];
-  /** The ids of models that the container has loaded and that are not on disk. Their targets are unknown. */
+  /** The ids of loaded models that are not on disk. Their targets are unknown. */
   readonly unknownIds: readonly string[];
 }
 
 /**
- * Takes over the models that a previous run of the platform unpacked on an instance's disk, and charges memory for those that its container has
- * loaded. `DiskCache.wholeTree` checks the files of each model before its next load.
+ * Adopts the models that a previous run of the platform unpacked on an instance's disk. Reserves memory for the models that the container has
+ * loaded. The files of each model are checked before its next load (`DiskCache.wholeTree`).
  */
 export async function adoptModels(
   loaded: readonly ListedModel[],
@@ -39,7 +39,7 @@ export async function adoptModels(
   return { versions, unknownIds: [...measured.keys()] };
 }
 
-/** Returns the measured memory of a load without the shared contents that it was the first to load. */
+/** Returns the memory of a model without shared contents: the measured memory of its load minus the contents that this load added. */
 export function measuredOwnBytes(memoryBytes: number, newContents: readonly { readonly byteLength: number }[]): number {
   return Math.max(
     0,

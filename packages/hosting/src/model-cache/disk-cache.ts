@@ -13,14 +13,17 @@ export interface DiskCacheOptions {
   readonly logger: Logger;
   /** By id, least recently used first. */
   readonly versions: ReadonlyMap<string, ModelVersion>;
-  /** Unloads one idle model from memory, so that it may leave the disk; false when there is none. */
+  /** Unloads one idle model from memory, so that its files can be evicted from the disk. Resolves with false if no model is idle. */
   readonly unloadOne: () => Promise<boolean>;
 }
 
-/** One block and one directory entry for each file. Without it, a tree of empty files would cost nothing. */
+/**
+ * Bytes that each file costs in addition to its content: one block and one directory entry. Without this cost, a tree of empty files would cost
+ * nothing.
+ */
 const fileOverheadBytes = 4096;
 
-/** The unpacked archives of one instance, within `diskBytesMax`. Sets and clears `ModelVersion.tree`. */
+/** The unpacked archives of one instance. Their total size is at most `diskBytesMax`. Only this class sets and clears `ModelVersion.tree`. */
 export class DiskCache {
   readonly #options: DiskCacheOptions;
   readonly #charges = new ModelCostSet();
@@ -34,7 +37,10 @@ export class DiskCache {
     return this.#charges.usedBytes;
   }
 
-  /** Takes over the trees of a previous run, as many of the newest as fit, in the order in which they were unpacked. Call before any other method. */
+  /**
+   * Adopts the trees of a previous run, in the order in which they were unpacked. If not all fit, the oldest trees are removed. Call it before any
+   * other method.
+   */
   async adopt(): Promise<readonly ModelVersion[]> {
     const { trees, diskBytesMax } = this.#options;
     const adopted: ModelVersion[] = [];
@@ -54,7 +60,9 @@ export class DiskCache {
     return adopted.toReversed();
   }
 
-  /** Resolves with the version's tree, or null where there is none. Checks an adopted tree first, and removes it when its files have changed. */
+  /**
+   * Resolves with the version's tree; null if there is none. Checks the files of an adopted tree once, and removes the tree if they have changed.
+   */
   async wholeTree(version: ModelVersion, signal: AbortSignal): Promise<UnpackedArchive | null> {
     const { tree, target, isChecked } = version;
     if (tree === null || isChecked) return tree;
@@ -79,7 +87,7 @@ export class DiskCache {
     }
   }
 
-  /** Downloads and unpacks an archive. Rejects with ModelLoadError or ModelReplacedError, and leaves no files then. */
+  /** Downloads and unpacks an archive. Rejects with ModelLoadError or ModelReplacedError; no files are left after an error. */
   async download(version: ModelVersion, signal: AbortSignal): Promise<{ tree: UnpackedArchive; durationUs: number }> {
     const { trees, clock } = this.#options;
     const startNs = clock.monotonicNs();
@@ -103,7 +111,7 @@ export class DiskCache {
     }
   }
 
-  /** Removes a version's tree. It is out of the way synchronously, so that the same version can be downloaded while old files are deleted. */
+  /** Removes a version's tree. The tree is hidden synchronously, so that the same version can be downloaded while the old files are deleted. */
   async remove(version: ModelVersion): Promise<void> {
     const { tree } = version;
     if (tree === null) return;
@@ -121,12 +129,12 @@ export class DiskCache {
         await Promise.all(victims.map((victim) => this.remove(victim)));
         return;
       }
-      // Evicting every model that is not loaded is not enough: an idle model is unloaded, so that its files can be evicted.
+      // Evicting all models that are not loaded frees too little. An idle model is unloaded, so that its files can be evicted.
       if (!(await this.#options.unloadOne())) throw new ArchiveError("space", "No space left on device");
     }
   }
 
-  /** Raises a reservation while an archive is being written. Synchronous: evicted trees are removed in the background. */
+  /** Raises a reservation while an archive is being written. It must be synchronous; evicted trees are removed in the background. */
   #grow(charge: ModelCost): void {
     const victims = this.#victims(charge);
     if (victims === null) throw new ArchiveError("space", "No space left on device");

@@ -1,4 +1,7 @@
-/** The models of one multi-model container: archives unpacked on the instance's disk, models loaded in the container, requests that wait for them. */
+/**
+ * The model cache of a multi-model container: archives unpacked on the instance's disk, models loaded in the container, and requests that wait for a
+ * load.
+ */
 export { modelCacheLimits, type ModelCacheLimits } from "./model-cache-limits.ts";
 export type { ModelCacheLease } from "./model-cache-options.ts";
 export { ModelCache } from "./model-cache.ts";

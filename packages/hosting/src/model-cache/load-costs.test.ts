@@ -18,7 +18,7 @@ const charges = fc
   .integer({ min: 0, max: 8 })
   .chain((count) => fc.tuple(...Array.from({ length: count }, (_, index) => charge(`m${index}`))));
 
-/** Computes the used bytes from the members, to compare them with the set's own sum. */
+/** Computes the used bytes from the members, for comparison with the sum that the set keeps. */
 function usedBytes(members: readonly ModelCost[]): number {
   const contents = new Map(members.flatMap((member) => member.contents.map(({ id, byteLength }) => [id, byteLength])));
   return members.reduce((sum, { ownBytes }) => sum + ownBytes, 0) + [...contents.values()].reduce((a, b) => a + b, 0);

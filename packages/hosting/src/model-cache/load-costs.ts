@@ -1,13 +1,13 @@
 import type { SharedContent } from "../objects/index.ts";
 
-/** The cost of one model: its own bytes, and shared contents, each counted once for all models that have it. */
+/** The cost of one model: its own bytes, plus contents that it shares with other models. Each shared content is counted once. */
 export interface ModelCost {
   readonly key: string;
   readonly ownBytes: number;
   readonly contents: readonly SharedContent[];
 }
 
-/** The total cost of a set of models, in bytes. Used for loaded models and for the disk cache. */
+/** The total cost of a set of models, in bytes. Counts memory of loaded models, or disk space of unpacked models. */
 export class ModelCostSet {
   readonly #charges = new Map<string, ModelCost>();
   readonly #references = new Map<string, number>();
@@ -31,14 +31,14 @@ export class ModelCostSet {
     return contents.filter(({ id }) => this.references(id) === 0);
   }
 
-  /** Returns the bytes that adding `charge` would cost now. */
+  /** Returns the bytes by which adding `charge` would increase the total now. */
   costOf(charge: ModelCost): number {
     let bytes = charge.ownBytes;
     for (const content of charge.contents) if (this.references(content.id) === 0) bytes += content.byteLength;
     return bytes;
   }
 
-  /** Replaces a charge of the same key. */
+  /** Adds a charge, or replaces the charge with the same key. */
   set(charge: ModelCost): void {
     this.remove(charge.key);
     this.#usedBytes += this.costOf(charge);
@@ -70,9 +70,9 @@ export class ModelCostSet {
 }
 
 /**
- * The shortest run of `candidates` (least recently used first) whose removal lets `incoming` fit under `capacityBytes`;
- * empty when it fits as it is, null when not even removing all of them suffices. Content that a victim frees is charged
- * to `incoming` if it holds it too.
+ * Returns the models to evict so that `incoming` fits into `capacityBytes`: the shortest run from the start of `candidates` (least
+ * recently used first). Returns an empty list if `incoming` fits already, and null if evicting all candidates does not suffice. If
+ * evictions free a content that `incoming` needs too, its bytes count for `incoming`.
  */
 export function chooseEvictions(
   set: ModelCostSet,
@@ -112,19 +112,19 @@ export function chooseEvictions(
   return null;
 }
 
-/** Returns the cost of a model alone, shared contents included. */
+/** Returns the cost of a model if no other model shares its contents. */
 export function costBytes({ ownBytes, contents }: ModelCost): number {
   return contents.reduce((sum, { byteLength }) => sum + byteLength, ownBytes);
 }
 
-/** Clips a charge to the capacity. A model that is estimated above it is loaded alone, and the container decides whether it fits. */
+/** Clips a charge to the capacity. A model with a higher estimate is loaded alone, and the container decides if it fits. */
 export function limitCost(charge: ModelCost, capacityBytes: number): ModelCost {
   return costBytes(charge) <= capacityBytes ? charge : { key: charge.key, ownBytes: capacityBytes, contents: [] };
 }
 
 /**
- * Estimates the memory of a load: the last measured cost of the same content, or the size of its files where none was measured.
- * Bounded; the oldest measurements are dropped.
+ * Estimates the memory of a load: the last measured cost of the same content, or else the size of the model's files. The number of
+ * measurements is bounded; the oldest are dropped.
  */
 export class LoadCostHistory {
   readonly #ownBytes = new Map<string, number>();

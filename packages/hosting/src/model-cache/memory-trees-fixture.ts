@@ -1,7 +1,7 @@
 import type { UnpackedArchive } from "../objects/index.ts";
 import type { AdoptableTree, ModelArchive, UnpackedModels } from "./model-trees.ts";
 
-/** A disk that two runs of a platform use one after the other: trees by model id, in the order in which they were unpacked. */
+/** A disk that survives a restart of the platform in a test: trees by model id, in the order in which they were unpacked. */
 export class MemoryDisk {
   readonly kept = new Map<string, AdoptableTree>();
   readonly damaged = new Set<string>();
@@ -9,7 +9,7 @@ export class MemoryDisk {
 
 const turn = () => new Promise((resolve) => setImmediate(resolve));
 
-/** Trees in memory, whose calls take event loop ticks. `find` returns the object of a target. */
+/** In-memory trees with asynchronous calls. `find` returns the object of a target. */
 export class MemoryTrees implements UnpackedModels {
   headAgeMsMax = 0;
   readonly disk: MemoryDisk;

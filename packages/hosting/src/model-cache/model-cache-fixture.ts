@@ -18,11 +18,11 @@ export interface StoredModel {
   bytes: number;
   /** The container's reply instead of loading. */
   refusal?: ModelLoadReply;
-  /** The number of its loads during which the container ends. */
+  /** The number of loads of this model during which the container ends. */
   deaths?: number;
 }
 
-/** A model cache with a container and an object store in memory, whose calls take event loop ticks. */
+/** A model cache with an in-memory container and object store, whose calls are asynchronous. */
 export class ModelCacheFixture {
   readonly objects = new Map<string, StoredModel>();
   readonly loaded = new Map<string, { target: string; bytes: number }>();
@@ -35,7 +35,7 @@ export class ModelCacheFixture {
   hold: Promise<void> = Promise.resolve();
   readonly view: ModelsView;
   readonly outdated: string[] = [];
-  /** The number of next unloads that fail, so that the container keeps the model. */
+  /** The number of following unloads that fail and leave the model in the container. */
   unloadFailures = 0;
 
   constructor(

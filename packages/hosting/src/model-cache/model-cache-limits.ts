@@ -1,18 +1,18 @@
 export interface ModelCacheLimits {
-  /** Disk for unpacked archives; equal files count once. */
+  /** Disk space for unpacked archives, in bytes. Identical files are counted once. */
   readonly diskBytesMax: number;
-  /** Memory for loaded models. */
+  /** Memory for loaded models, in bytes. */
   readonly memoryBytesMax: number;
   readonly loadsMax: number;
-  /** Requests that may wait for cold models at a time. */
+  /** Maximum number of requests that wait for cold models at the same time. */
   readonly waitersMax: number;
-  /** Maximum wait of a request for a model to load; after it the request is rejected with ModelNotReadyError. */
+  /** Maximum milliseconds that a request waits for a load; then the request is rejected with ModelNotReadyError. */
   readonly waitMsMax: number;
   readonly loadMsMax: number;
   readonly unloadMsMax: number;
-  /** The delay before a failed unload is tried again. */
+  /** Milliseconds before a failed unload is retried. */
   readonly unloadRetryMs: number;
-  /** ModelCacheSetting Enabled. When false, a model is removed from memory and disk after its last request. */
+  /** SageMaker's `ModelCacheSetting`. If false, a model is removed from memory and disk after its last request. */
   readonly keepsModels: boolean;
 }
 

@@ -10,7 +10,10 @@ export interface ModelCacheOptions {
   /** Resolves with the container once it is in service. */
   readonly container: (signal: AbortSignal) => Promise<ModelContainer>;
   readonly observer: ModelCacheObserver;
-  /** Joins the memory that all model caches of the node share. The cache disposes of its share. */
+  /**
+   * Adds the cache to the node's memory, which all model caches of the node share. The cache disposes the returned
+   * share.
+   */
   readonly joinMemory: (cache: EvictableModelCache) => MemoryShare;
   readonly clock: Clock;
   readonly logger: Logger;

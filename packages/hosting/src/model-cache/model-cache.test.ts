@@ -256,7 +256,7 @@ test("a load that dies with its container is retried in the next one, and fails 
       error.message.startsWith("the container ended while it loaded the model"),
   );
   assert.equal(world.objects.get("always")?.deaths, 7);
-  // The other model was lost with its container.
+  // The container's end also removed the other model from memory.
   assert.equal(world.view.loadedCount, 0);
   assert.equal(world.cache.memoryUsedBytes, 0);
 });
@@ -279,7 +279,7 @@ test("caches on one node together stay within its memory; each evicts what excee
   for (const name of ["a", "b", "c", "d"]) leases.push(await promised.cache.acquire(name, never));
   assert.deepEqual(held(), [1, 4]);
   assert.ok(plain.cache.memoryUsedBytes + promised.cache.memoryUsedBytes <= 100 * mebi);
-  // The other cache's models are busy, so the load waits.
+  // All models of the other cache have requests in flight, so the load waits.
   using _last = await plain.cache.acquire("d", never);
   const waiting = plain.cache.acquire("a", never);
   await nextTick();

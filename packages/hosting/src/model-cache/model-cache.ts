@@ -25,10 +25,10 @@ const loadAttemptsMax = 2;
 const costFloorBytes = 1024 * 1024;
 
 /**
- * The models of one multi-model container: archives unpacked on disk and models loaded in the container, each within a budget. Over a
- * budget, or after a 507 of the container, the least recently used model is evicted; a model with requests in flight never is. Requests
- * for one cold model share one load, which continues when they stop waiting. A version is an object's ETag: a replaced object is a new
- * version next to the old one, which is removed once it is idle.
+ * The models of one multi-model container: archives on disk and models in the container's memory, each within a budget. If a budget is
+ * exceeded or the container responds with 507, the least recently used idle model is evicted. A model with requests in flight is never
+ * evicted. Requests for one cold model share one load, which continues if they stop waiting. A version is identified by the ETag of its
+ * object. A replaced object is a new version, and the old version is removed when no request uses it.
  */
 export class ModelCache implements AsyncDisposable {
   readonly #options: ModelCacheOptions;
@@ -68,7 +68,7 @@ export class ModelCache implements AsyncDisposable {
     this.#disk = new DiskCache({ ...shared, versions: this.#versions, unloadOne: () => this.evictIdleModel() });
   }
 
-  /** When false, a model is removed from memory and disk after its last request. */
+  /** If false, a model is removed from memory and disk after its last request. */
   get keepsModels(): boolean {
     return this.#options.limits.keepsModels;
   }
@@ -81,7 +81,7 @@ export class ModelCache implements AsyncDisposable {
     return this.#disk.usedBytes;
   }
 
-  /** Memory that its models use, and the most that they may use now. */
+  /** The memory that the models use, and the maximum that they may use now. */
   get memory(): ModelsMemory {
     return { usedBytes: this.#memory.usedBytes, capacityBytes: this.#capacityBytes };
   }
@@ -93,21 +93,23 @@ export class ModelCache implements AsyncDisposable {
       .map((version) => this.#stateOf(version));
   }
 
-  /** Unloads a model that no request holds; its files stay on the disk. */
+  /** Unloads a model if no request uses it. The model's files stay on the disk. */
   release(id: string): void {
     const version = this.#versions.get(id);
     if (version !== undefined && version.pinCount === 0) this.#tasks.run(() => this.#unloads.unload(version));
   }
 
-  /** Compares a model with its object, which another container found replaced, and removes an old version. */
+  /**
+   * Compares a model with its object and removes an outdated version. Call it when another container has found that the object was replaced.
+   */
   recheck(target: string): void {
     if (!this.#current.has(target)) return;
     this.#tasks.run((signal) => this.#comparison.compare(target, signal, (version) => this.#removeVersion(version)));
   }
 
   /**
-   * Takes over the models that a previous run unpacked here, and those of them that the container has loaded. Unloads all other models of the
-   * container.
+   * Adopts the models that a previous run unpacked on this disk, including those that the container has loaded. Unloads all other models of
+   * the container.
    */
   async adopt(loaded: readonly ListedModel[]): Promise<void> {
     const { memoryBytesMax } = this.#options.limits;
@@ -132,7 +134,7 @@ export class ModelCache implements AsyncDisposable {
       try {
         return await this.#acquireVersion(target, requestedNs, signal);
       } catch (error) {
-        // The object was replaced during the wait: the request gets the new version, within the same time limit.
+        // The object was replaced during the wait. The request waits for the new version, within the original time limit.
         if (!(error instanceof ModelReplacedError)) throw error;
       }
     }
@@ -173,20 +175,20 @@ export class ModelCache implements AsyncDisposable {
     }
   }
 
-  /** Marks a model as not loaded, after a 404 of the container: the next acquire loads it again. */
+  /** Marks a model as not loaded, because the container responded with 404. The next `acquire` loads it again. */
   forget(id: string): void {
     const version = this.#versions.get(id);
     if (version?.memory === "loaded") this.#setMemory(version, "absent");
   }
 
-  /** Marks all models as not loaded, after the container ended. Leases stay valid until they are disposed. */
+  /** Marks all models as not loaded, because the container has ended. Leases stay valid until they are disposed. */
   containerLost(): void {
     for (const version of this.#versions.values()) {
       if (version.memory === "loaded") this.#setMemory(version, "absent");
     }
   }
 
-  /** Unloads the least recently used idle model, after a 507 of the container; resolves with false when there is none. */
+  /** Unloads the least recently used idle model, because the container responded with 507. Resolves with false if no model is idle. */
   async evictIdleModel(): Promise<boolean> {
     const victim = this.#idleLoaded().next().value;
     if (victim === undefined) return false;
@@ -228,7 +230,7 @@ export class ModelCache implements AsyncDisposable {
 
   #openVersion(target: string, found: { readonly etag: string; readonly byteLength: number }): Version {
     const opened = createModelVersion(target, found, this.#options.clock.monotonicNs());
-    // The object has an ETag again whose version is still being removed: that version is used again.
+    // If the object has returned to an earlier ETag whose version is still being removed, that version is reused.
     const version = this.#versions.get(opened.id) ?? opened;
     version.retired = false;
     version.checkedNs = opened.checkedNs;
@@ -260,7 +262,7 @@ export class ModelCache implements AsyncDisposable {
 
   #startLoad(version: Version): Promise<void> {
     const { promise, resolve, reject } = Promise.withResolvers<void>();
-    // Waiters handle the rejection. Without this line, a load without waiters that fails would be an unhandled rejection.
+    // Waiters handle the rejection. Without this line, a failed load without waiters would be an unhandled rejection.
     promise.catch(() => {});
     this.#tasks.run(async (signal) => {
       const { clock, limits, logger } = this.#options;
@@ -288,7 +290,7 @@ export class ModelCache implements AsyncDisposable {
   async #load(version: Version, signal: AbortSignal): Promise<void> {
     version.phase = "it waits until it may load";
     using _slot = await this.#loads.acquire(signal);
-    // An unload of the same version is still in progress; loading starts when it has ended.
+    // An unload of this version may still be in progress; the load must start after it.
     if (version.unload !== null) await rejectOnAbort(version.unload, signal);
     const tree = (await this.#disk.wholeTree(version, signal)) ?? (await this.#download(version, signal));
     for (let attempt = 1; ; attempt += 1) {
@@ -297,7 +299,7 @@ export class ModelCache implements AsyncDisposable {
         return;
       } catch (error) {
         if (!(error instanceof ContainerEndedError)) throw error;
-        // Another model may have ended the container, so the load is tried again; a second end is blamed on this model.
+        // Another model may have crashed the container, so the load is retried once. A second crash is attributed to this model.
         const message = `the container ended while it loaded the model: ${String(error.cause)}`;
         if (attempt >= loadAttemptsMax) throw new ModelLoadError(503, message, { cause: error });
         this.#options.logger.warning("a model's load is retried", { target: version.target, reason: message });
@@ -342,7 +344,7 @@ export class ModelCache implements AsyncDisposable {
       const idle = this.#idleCharges().map(({ charge }) => charge);
       const victims = chooseEvictions(this.#memory, idle, options);
       if (victims === null) {
-        // Models of other containers above their guarantee are evicted before this load waits.
+        // Before this load waits, it evicts models of containers that use more than their guarantee.
         if (capacityBytes < memoryBytesMax && (await rejectOnAbort(share.evictFromOtherCache(), signal))) continue;
         await rejectOnAbort(Promise.race([this.#changed.nextChange(), freed]), signal);
         continue;
@@ -385,7 +387,7 @@ export class ModelCache implements AsyncDisposable {
     }
   }
 
-  /** Frees memory after a 507: unloads an idle model, or waits for a change. Throws ModelLoadError when no other model is loaded. */
+  /** Frees memory after a 507: unloads an idle model, or waits for a change. Throws ModelLoadError if no other model is loaded. */
   async #freeMemory(version: Version, message: string, signal: AbortSignal): Promise<void> {
     const victim = this.#idleLoaded().next().value;
     if (victim !== undefined) {
@@ -397,7 +399,7 @@ export class ModelCache implements AsyncDisposable {
     await rejectOnAbort(this.#changed.nextChange(), signal);
   }
 
-  /** Unloads idle models until the rest fits: a measured cost above its reservation may exceed the budget. */
+  /** Unloads idle models until the remaining models fit the budget, which a load exceeds if its measured cost is above its reservation. */
   async #fitMemory(): Promise<void> {
     const options = { incoming: null, capacityBytes: this.#capacityBytes };
     const idle = [...this.#idleCharges()].map(({ charge }) => charge);
@@ -471,7 +473,10 @@ export class ModelCache implements AsyncDisposable {
     });
   }
 
-  /** Drops a version that is not on disk, not in memory, not in use and not loading. Without this, the tables would grow with each target. */
+  /**
+   * Deletes the entry of a version that is not on disk, not in memory, not in use and not loading. Without this, the maps would grow with
+   * each requested target.
+   */
   #forgetIfUnused(version: Version): void {
     const used = version.pinCount > 0 || version.load !== null || version.memory !== "absent";
     if (used) return;

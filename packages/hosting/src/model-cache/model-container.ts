@@ -1,26 +1,29 @@
 import type { ModelState } from "./models-view.ts";
 
-/** The part of SageMaker's multi-model contract that the model cache calls on a container. */
+/** The calls of SageMaker's multi-model contract that the model cache makes to a container. */
 export interface ModelContainer {
   load(model: { readonly id: string; readonly target: string }, signal: AbortSignal): Promise<ModelLoadReply>;
-  /** Resolves when the model is not loaded, even if it never was. `target`: null for a model that only the container knows. */
+  /** Resolves when the model is not loaded, also if it was never loaded. `target`: null for a model that only the container knows. */
   unload(model: { readonly id: string; readonly target: string | null }, signal: AbortSignal): Promise<void>;
 }
 
 /** A model in a container's list of loaded models. */
 export interface ListedModel {
   readonly id: string;
-  /** Memory that its load added, as the container measured it; null where it reports none. */
+  /** Bytes that the load added, as the container measured them; null if the container reports none. */
   readonly memoryBytes: number | null;
 }
 
 export type ModelLoadReply =
-  /** `memoryBytes`: memory that the load added, as the container measured it; null where it reports none. */
+  /** `memoryBytes`: bytes that the load added, as the container measured them; null if the container reports none. */
   | { readonly outcome: "loaded"; readonly memoryBytes: number | null }
   | { readonly outcome: "out-of-memory"; readonly message: string }
   | { readonly outcome: "refused"; readonly status: number; readonly message: string };
 
-/** A load failed; each request that waits for it is rejected with this. `status`: the container's HTTP status, or the closest one. */
+/**
+ * The error of a failed load. Every request that waits for the load is rejected with it. `status`: the container's HTTP status, or
+ * the closest one.
+ */
 export class ModelLoadError extends Error {
   readonly status: number;
 
@@ -31,7 +34,7 @@ export class ModelLoadError extends Error {
   }
 }
 
-/** The connection to the container broke before its response: the container has ended or is ending. */
+/** The error of a connection that broke before the container's response: the container has ended or is ending. */
 export class ContainerEndedError extends Error {
   constructor(cause: unknown) {
     super(`the container ended: ${cause instanceof Error ? cause.message : String(cause)}`, { cause });
@@ -39,7 +42,7 @@ export class ContainerEndedError extends Error {
   }
 }
 
-/** The object was replaced before its archive was unpacked: the next acquire gets the new version. */
+/** The error of a load whose object was replaced before the archive was unpacked. The next `acquire` gets the new version. */
 export class ModelReplacedError extends Error {
   constructor(target: string) {
     super(`the object of target model ${target} was replaced while it was loaded`);
@@ -47,7 +50,7 @@ export class ModelReplacedError extends Error {
   }
 }
 
-/** There is no object for the target model. */
+/** The error for a target model that has no object. */
 export class ModelMissingError extends Error {
   readonly target: string;
 
@@ -58,7 +61,7 @@ export class ModelMissingError extends Error {
   }
 }
 
-/** The request waited too long for a load, which continues. `reason`: the current phase of the load. */
+/** The error of a request that waited too long for a load. The load continues. `reason`: the current phase of the load. */
 export class ModelNotReadyError extends Error {
   readonly reason: string;
 
@@ -69,7 +72,7 @@ export class ModelNotReadyError extends Error {
   }
 }
 
-/** Durations in microseconds. */
+/** Callbacks of a model cache, for metrics and routing. Durations are in microseconds. */
 export interface ModelCacheObserver {
   downloaded(target: string, durationUs: number): void;
   loaded(target: string, durationUs: number): void;
@@ -77,6 +80,6 @@ export interface ModelCacheObserver {
   changed(model: ModelState): void;
   /** A request for a model has started or ended. */
   used(id: string, pinCount: number, usedNs: number): void;
-  /** The object was replaced or deleted: other containers that have the model have an old version. */
+  /** The object was replaced or deleted. Copies of the model in other containers are outdated, too. */
   outdated(target: string): void;
 }

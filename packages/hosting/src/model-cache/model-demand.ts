@@ -3,7 +3,7 @@ export class ModelDemand {
   readonly #counts = new Map<string, number>();
   #sum = 0;
 
-  /** Counts a request. Dispose once, when the request is over. */
+  /** Counts a pending request. Dispose the result once, when the request has ended. */
   begin(target: string): Disposable {
     this.#sum += 1;
     this.#counts.set(target, this.of(target) + 1);

@@ -10,7 +10,7 @@ export interface ModelUnloadsOptions {
   readonly ended: (version: ModelVersion) => void;
 }
 
-/** The unloads in progress of one container. Each is repeated until the container confirms it. */
+/** Unloads models of one container. Each unload is retried until the container confirms it. */
 export class ModelUnloads {
   readonly #options: ModelUnloadsOptions;
 
@@ -18,7 +18,10 @@ export class ModelUnloads {
     this.#options = options;
   }
 
-  /** Resolves when the model is unloaded; at once for one that is not loaded. Concurrent calls share one unload. */
+  /**
+   * Resolves when the model is unloaded, or immediately if it is not loaded. Concurrent calls for one model share one
+   * unload.
+   */
   unload(version: ModelVersion): Promise<void> {
     if (version.memory !== "loaded") return version.unload ?? Promise.resolve();
     const { memoryChanged, ended } = this.#options;

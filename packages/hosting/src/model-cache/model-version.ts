@@ -14,13 +14,13 @@ export interface ModelVersion extends ModelArchive {
   phase: string;
   load: Promise<void> | null;
   unload: Promise<void> | null;
-  /** Requests that use it or wait for it; above zero it is not evicted. */
+  /** Number of requests that use this version or wait for it. A version is not evicted while it is above zero. */
   pinCount: number;
-  /** When a request last started or ended, by the monotonic clock. */
+  /** Monotonic time in nanoseconds at which a request last started or ended. */
   usedNs: number;
-  /** True if its object was replaced or deleted: the version is removed when no request uses it. */
+  /** True if the object was replaced or deleted. The version is removed when no request uses it. */
   retired: boolean;
-  /** When a comparison with its object last started, by the monotonic clock. */
+  /** Monotonic time in nanoseconds at which a comparison with the object last started. */
   checkedNs: number;
 }
 
@@ -47,7 +47,10 @@ export function createModelVersion(
   };
 }
 
-/** Returns the model's id in the container: a hash of target and ETag, of the characters that the contract allows. */
+/**
+ * Returns the model's id in the container: a hash of target and ETag, in the characters that SageMaker's multi-model contract
+ * allows.
+ */
 export function containerModelId(target: string, etag: string): string {
   return createHash("sha256").update(`${target}\0${etag}`).digest("hex").slice(0, 32);
 }

@@ -26,7 +26,7 @@ test('a model\'s copy is "coming" while it loads or a request waits for it, then
   assert.deepEqual([view.copyOf("a"), view.loadedCount, view.memoryBytesOf("a")], ["coming", 0, 0]);
   view.changed(loaded("a"));
   assert.deepEqual([view.copyOf("a"), view.loadedCount, view.memoryBytesOf("a")], ["loaded", 1, 45]);
-  // A new version replaces the old one, which still has a request.
+  // A new version replaces an old version that still has a request in flight.
   view.changed(loaded("a", { isCurrent: false, pinCount: 1 }));
   assert.equal(view.copyOf("a"), "absent");
   view.changed(loaded("new", { target: "a" }));

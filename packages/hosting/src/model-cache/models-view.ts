@@ -1,6 +1,6 @@
 import { ModelDemand } from "./model-demand.ts";
 
-/** True if a container has a model for its next request: loaded, loading or requested, or neither. */
+/** The state of a model's copy in a container. `coming`: the copy is loading or requested. */
 export type ModelCopyState = "loaded" | "coming" | "absent";
 
 /** A snapshot of one version of a model on one instance. */
@@ -11,13 +11,13 @@ export interface ModelState {
   readonly isLoading: boolean;
   /** True if the next request for the target gets this version. */
   readonly isCurrent: boolean;
-  /** Memory without contents that models share. */
+  /** Bytes of memory, excluding contents that models share. */
   readonly ownBytes: number;
-  /** Memory with all shared contents. */
+  /** Bytes of memory, including all shared contents. */
   readonly wholeBytes: number;
-  /** Requests that use it or wait for it. */
+  /** Number of requests that use this version or wait for it. */
   readonly pinCount: number;
-  /** When a request last started or ended, by the monotonic clock. */
+  /** Monotonic time in nanoseconds at which a request last started or ended. */
   readonly usedNs: number;
 }
 
@@ -27,14 +27,17 @@ export interface ModelsMemory {
   readonly capacityBytes: number;
 }
 
-/** A model in a view, which counts its requests in place: each request starts and ends once. */
+/** A model in a view. Its request count is mutable, because each request changes it twice. */
 type ViewedModel = ModelState & { pinCount: number; usedNs: number };
 
-/** The loaded and loading models of one container, kept by its events. Routing reads it synchronously. */
+/**
+ * The loaded and loading models of one container, updated by the container's events. Routing reads this view
+ * synchronously.
+ */
 export class ModelsView {
-  /** When false, a model is unloaded after its last request. */
+  /** If false, a model is unloaded after its last request. */
   readonly keepsModels: boolean;
-  /** The pending requests of this client. */
+  /** The pending requests of this process to the container. */
   readonly demand = new ModelDemand();
   /** By id, least recently used first. */
   readonly #models = new Map<string, ViewedModel>();
@@ -80,7 +83,7 @@ export class ModelsView {
       if (usedBytes + bytes <= capacityBytes) return true;
       if (!isLoaded || pinCount > 0) continue;
       if (usedNs > unusedSinceNs) return false;
-      // Its shared contents may stay in memory: a conservative estimate.
+      // An eviction is assumed to free only `ownBytes`, because other models may keep the shared contents in memory.
       usedBytes -= ownBytes;
     }
     return usedBytes + bytes <= capacityBytes;
@@ -113,7 +116,7 @@ export class ModelsView {
     this.#memory = memory;
   }
 
-  /** Removes all models, before a whole state is restored. */
+  /** Removes all models, before a complete state replaces them. */
   clear(): void {
     this.#models.clear();
     this.#current.clear();

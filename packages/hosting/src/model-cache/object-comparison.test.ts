@@ -1,4 +1,4 @@
-/** Models whose archives are in an object store that reads no head from memory. */
+/** Comparison of models with objects in a store that may return outdated heads (`headAgeMsMax`). */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { AwsError } from "@galatea/base";
@@ -8,7 +8,7 @@ import { ModelMissingError } from "./model-container.ts";
 
 const headAgeMsMax = 5000;
 
-/** A model cache with one model, `a`, that has been invoked once, and the calls that compare it with its object. */
+/** Opens a model cache with one model, `a`, that has been invoked once. Counts the comparisons with its object. */
 async function opened(clock: SteppedClock) {
   const fixture = new ModelCacheFixture({}, undefined, { clock });
   fixture.trees.headAgeMsMax = headAgeMsMax;

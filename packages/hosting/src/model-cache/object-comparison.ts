@@ -13,20 +13,20 @@ export interface ObjectComparisonOptions {
 
 type OnReplaced = (version: ModelVersion) => void;
 
-/** Maximum wait of a request for a comparison. */
+/** Maximum milliseconds that a request waits for a comparison. */
 const waitMsMax = 1000;
 
-/** Compares models with their objects, which may be replaced or deleted. */
+/** Compares models with their objects in the store, because an object may be replaced or deleted at any time. */
 export class ObjectComparison {
   readonly #options: ObjectComparisonOptions;
-  /** True after a comparison failed or was late: requests do not wait for the next one. */
+  /** True after a comparison failed or timed out. Requests then do not wait for the next comparison. */
   #isStoreAway = false;
 
   constructor(options: ObjectComparisonOptions) {
     this.#options = options;
   }
 
-  /** Calls `onReplaced` if the current version of a target is not its object's. An error of the store is logged. */
+  /** Calls `onReplaced` if the ETag of a target's object differs from the current version. Logs errors of the store. */
   async compare(target: string, signal: AbortSignal, onReplaced: OnReplaced): Promise<void> {
     const { trees, currentVersion, logger } = this.#options;
     try {
@@ -45,8 +45,8 @@ export class ObjectComparison {
   }
 
   /**
-   * Compares a version with its object, if the last comparison is older than `headAgeMsMax`. Requests that arrive
-   * meanwhile do not wait; while the object store does not respond, no request waits.
+   * Compares a version with its object if the last comparison is older than `headAgeMsMax`. Requests that arrive during
+   * the comparison do not wait for it. While the object store does not respond, no request waits.
    */
   async compareOnceInAge(version: ModelVersion, signal: AbortSignal, onReplaced: OnReplaced): Promise<void> {
     const { clock, tasks, trees } = this.#options;

@@ -39,7 +39,7 @@ export class NodeLedger {
   #reserved = noResources;
   #excessBytes = 0;
 
-  /** `unplacedBytes` returns the memory that is reserved for instances without a node: any of them may be placed on this node. */
+  /** `unplacedBytes`: returns the bytes that are reserved for instances without a node, because each may be placed on this node. */
   constructor(description: NodeDescription, unplacedBytes: () => number) {
     this.#description = description;
     this.memory = new NodeMemory({

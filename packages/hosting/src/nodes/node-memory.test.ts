@@ -5,7 +5,7 @@ import { NodeMemory } from "./node-memory.ts";
 
 class Holder {
   memoryUsedBytes = 0;
-  /** The bytes of its idle models. */
+  /** The bytes of idle models, which can be evicted. */
   idleBytes = 0;
 
   evictIdleModel(): Promise<boolean> {

@@ -33,9 +33,9 @@ interface Member {
 }
 
 /**
- * Divides the memory of one node between the model caches of its multi-model containers. Each cache has a guarantee (`guaranteedBytes`) and may
- * use more, up to the size of its instance. The sum of these sizes may exceed the node's memory. A cache above its guarantee uses free memory;
- * if none is free, it evicts models of the cache that is furthest above its guarantee.
+ * Divides the memory of one node between the model caches of its multi-model containers. Each cache has a guarantee (`guaranteedBytes`) and may use more, up
+ * to the size of its instance. The sum of the instance sizes may exceed the node's memory. A cache above its guarantee uses free memory; if none is free, it
+ * evicts models of the cache that is furthest above its guarantee.
  */
 export class NodeMemory {
   readonly #options: NodeMemoryOptions;

@@ -18,7 +18,7 @@ export interface NodeDescription {
   readonly id: NodeId;
   readonly capacity: NodeResources;
   readonly labels: Readonly<Record<string, string>>;
-  /** Resources of instance types on this node, where they differ from the published ones. */
+  /** Resources of instance types on this node, if they differ from the published sizes. */
   readonly instanceTypes?: Readonly<Record<string, InstanceBudget>>;
 }
 

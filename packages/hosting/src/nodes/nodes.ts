@@ -55,9 +55,12 @@ export class Nodes implements InstancePlacer {
   readonly isDraining = false;
   readonly #options: NodesOptions;
   readonly #ledgers: readonly [NodeLedger, ...NodeLedger[]];
-  /** Functions that return draining instances, whose memory no record reserves, with the bytes of each in `#drainingBytes`. */
+  /**
+   * For each owner, a function that returns its draining instances, and their bytes at the last `update`. No record reserves this
+   * memory.
+   */
   readonly #draining = new Map<() => DrainingInstances, number>();
-  /** Cached sum over all owners, because each request to a multi-model container reads it. */
+  /** The sum of all values of `#draining`, cached because each request to a multi-model container reads it. */
   #drainingBytes = 0;
   readonly #freed = new ChangeNotifier();
 

@@ -1,4 +1,4 @@
-/** The placement of an instance, a pure function of the nodes. */
+/** Tests of the placement of instances, which is a pure function of the nodes. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import * as fc from "fast-check";

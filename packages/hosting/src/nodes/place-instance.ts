@@ -79,7 +79,7 @@ const freeOf = ({ capacity, reserved }: Node, resource: NodeResourceName) => cap
 const hasLabels = ({ labels }: Node, required: Readonly<Record<string, string>>) =>
   Object.entries(required).every(([name, value]) => labels[name] === value);
 
-/** Returns the resources that a node lacks. `share` is the missing divided by the needed amount; it is above 1 on an overcommitted node. */
+/** Returns the resources that a node lacks. `share`: missing amount divided by needed amount, which exceeds 1 on an overcommitted node. */
 function missingOf(node: Node, needs: Partial<NodeResources>) {
   return nodeResourceNames
     .flatMap((resource) => {
