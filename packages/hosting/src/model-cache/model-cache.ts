@@ -99,18 +99,13 @@ export class ModelCache implements AsyncDisposable {
     if (version !== undefined && version.pinCount === 0) this.#tasks.run(() => this.#unloads.unload(version));
   }
 
-  /**
-   * Compares a model with its object and removes an outdated version. Call it when another container has found that the object was replaced.
-   */
+  /** Compares a model with its object, which another container found replaced. Removes an outdated version. */
   recheck(target: string): void {
     if (!this.#current.has(target)) return;
     this.#tasks.run((signal) => this.#comparison.compare(target, signal, (version) => this.#removeVersion(version)));
   }
 
-  /**
-   * Adopts the models that a previous run unpacked on this disk, including those that the container has loaded. Unloads all other models of
-   * the container.
-   */
+  /** Adopts models that a previous run unpacked on this disk, loaded or not. Unloads all other models of the container. */
   async adopt(loaded: readonly ListedModel[]): Promise<void> {
     const { memoryBytesMax } = this.#options.limits;
     const on = { disk: this.#disk, memory: this.#memory, costs: this.#costs, memoryBytesMax };
@@ -473,10 +468,7 @@ export class ModelCache implements AsyncDisposable {
     });
   }
 
-  /**
-   * Deletes the entry of a version that is not on disk, not in memory, not in use and not loading. Without this, the maps would grow with
-   * each requested target.
-   */
+  /** Deletes the entry of an unused version that is neither on disk nor in memory. Without this, the maps grow with each target. */
   #forgetIfUnused(version: Version): void {
     const used = version.pinCount > 0 || version.load !== null || version.memory !== "absent";
     if (used) return;

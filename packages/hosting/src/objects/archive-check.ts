@@ -5,13 +5,13 @@ import { setImmediate } from "node:timers/promises";
 import type { UnpackedArchive } from "./archive.ts";
 
 const readBytes = 2 ** 20;
-/** Amount of work after which the check tests whether it was aborted. */
+/** Cost units (about one per byte) between two checks of the abort signal. */
 const turnBytes = 8 * 2 ** 20;
 const entryCost = 2 ** 16;
 
 /**
- * Resolves with whether `destination` has exactly the content of an archive: every file by its SHA-256, every directory
- * and every link. Links are not followed. It runs in an unpacking thread.
+ * Resolves with true if `destination` has exactly the content of an archive: the same directories, the same links, and
+ * files with the same SHA-256. Links are not followed. Runs in an unpacking thread.
  */
 export async function isTreeUnchanged(
   destination: string,
@@ -44,7 +44,10 @@ export async function isTreeUnchanged(
   return files.size === 0 && places.size === 0;
 }
 
-/** `spent` gets the cost of each step, and can end the check by throwing. */
+/**
+ * Resolves with true if a file has the recorded length and SHA-256. `spent` is called with the cost of each step, and
+ * rejects to abort the check.
+ */
 async function isSameFile(
   path: string,
   file: UnpackedArchive["files"][number],

@@ -16,21 +16,21 @@ import { join } from "node:path";
 import type { SharedContent } from "./archive.ts";
 
 /**
- * Maximum number of files of equal length that are compared with an arriving one; above it the file is written, then
- * matched by hash.
+ * Maximum number of shared files of equal length that are compared with an incoming file. Above it, the incoming file
+ * is written and then looked up by its hash.
  */
 const candidateCountMax = 32;
 const compareBytes = 256 * 1024;
 
-/** A shared file is read-only: a write would change all the trees that link to it. */
+/** Mode of a shared file. It is read-only, because a write would change every tree that links to it. */
 const sharedMode = 0o444;
 
 /**
- * The content directory: `<directory>/<byteLength>/<sha256>`. Trees have hard links to these files, so equal content of
- * different archives is one inode. The directory itself is the index: any thread or process may add to it. A name in it
- * is not trusted: a tree is linked to a file only after every byte of the file was compared with the archive's, because
- * a file that was altered on disk would spread to each later archive. A recorded time of change would not be enough,
- * because each new link changes it. Synchronous: it runs in the unpacking threads.
+ * Writes one file of a tree as a hard link to a file in the content directory, `<directory>/<byteLength>/<sha256>`, so
+ * that equal files of different archives are stored once. The content directory has no other index; any thread or
+ * process may add files. A file is linked only after all its bytes were compared with the archive's, because otherwise
+ * a file that was altered on disk would spread to later archives. The file's change time cannot replace this
+ * comparison, because each new link updates it. Synchronous: it runs in the unpacking threads.
  */
 export class SharedFileWriter {
   readonly #directory: string;
@@ -38,11 +38,11 @@ export class SharedFileWriter {
   readonly #byteLength: number;
   #hash = createHash("sha256");
   #written = 0;
-  /** Files that equal the bytes so far; when none is left, `#output` is open. */
+  /** Open shared files that equal the bytes received so far. If none is left, `#output` is open. */
   #candidates: { readonly id: string; readonly fd: number }[];
   #output = -1;
 
-  /** `contentDirectory` must be on the file system of `path`. */
+  /** `contentDirectory` and `path` must be on the same file system. */
   constructor(contentDirectory: string, path: string, byteLength: number) {
     this.#directory = join(contentDirectory, String(byteLength));
     this.#path = path;
@@ -84,8 +84,8 @@ export class SharedFileWriter {
   }
 
   /**
-   * Keeps the candidates that are still equal; when the last one differs, its equal beginning is copied and writing
-   * starts.
+   * Compares a chunk with all candidates and keeps the equal ones. If none is equal, copies the bytes so far from the
+   * last candidate and starts to write a new file.
    */
   #compare(bytes: Buffer): void {
     const window = Buffer.allocUnsafe(Math.min(compareBytes, bytes.length));
@@ -119,8 +119,8 @@ export class SharedFileWriter {
       linkSync(join(this.#directory, match.id), this.#path);
     } catch (error) {
       const code = (error as NodeJS.ErrnoException).code;
-      // ENOENT: deleted since it was opened. EMLINK: the file system's link limit (65,000 on ext4). The open file still
-      // has the bytes.
+      // ENOENT: the file was deleted after it was opened. EMLINK: the file system's link limit (65,000 on ext4). In
+      // both cases, the bytes are copied from the open file.
       if (code !== "ENOENT" && code !== "EMLINK") throw error;
       this.#output = openSync(this.#path, "wx", 0o644);
       for (const part of partsOf(match.fd, this.#byteLength)) writeFully(this.#output, part);
@@ -142,8 +142,8 @@ export class SharedFileWriter {
   }
 
   /**
-   * Handles an existing file with this content's name. If its bytes are equal, it is used and ours is removed. If they
-   * differ, it was altered after it was written: ours replaces it, so that no further tree is linked to it.
+   * Handles an existing shared file with the same hash. If the bytes are equal, the tree links to that file. Otherwise
+   * that file was altered on disk, and the new file replaces it, so that no later tree links to altered bytes.
    */
   #meetTwin(shared: string): void {
     try {
@@ -158,7 +158,7 @@ export class SharedFileWriter {
   }
 }
 
-/** Compares the content of two files. */
+/** Returns true if two files have equal content. */
 function haveEqualBytes(a: string, b: string): boolean {
   const left = openSync(a, "r");
   try {
@@ -180,12 +180,12 @@ function haveEqualBytes(a: string, b: string): boolean {
   }
 }
 
-/** Removes those of `contents` that no tree links to. Call it after a tree was deleted. */
+/** Removes each file of `contents` that no tree links to. Call it after a tree was deleted. */
 export function deleteUnlinkedContents(contentDirectory: string, contents: readonly SharedContent[]): void {
   for (const { id, byteLength } of contents) {
     const path = join(contentDirectory, String(byteLength), id);
     try {
-      // Between the two calls an unpacking thread may link the file: its tree keeps the bytes, only the index entry is
+      // An unpacking thread may link the file between the two calls. Its tree keeps the bytes; only the shared name is
       // lost.
       if (statSync(path).nlink === 1) unlinkSync(path);
     } catch (error) {
@@ -213,7 +213,10 @@ function openCandidates(directory: string): { id: string; fd: number }[] {
   return open;
 }
 
-/** Yields the first bytes of an open file, in one buffer that is reused for each chunk. */
+/**
+ * Yields the first `byteLength` bytes of an open file in chunks. All chunks use one buffer, so each is valid only until
+ * the next.
+ */
 function* partsOf(fd: number, byteLength: number): Generator<Buffer> {
   const buffer = Buffer.allocUnsafe(compareBytes);
   for (let offset = 0; offset < byteLength;) {

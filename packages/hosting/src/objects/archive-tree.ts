@@ -13,10 +13,11 @@ export type ArchiveEntry =
   | { readonly kind: "hardlink"; readonly path: string; readonly target: string };
 
 export interface ArchiveTreeOptions {
-  /** Must exist and be empty, so that everything in it was made by the archive. */
+  /** An existing, empty directory. It must be empty, so that every path in it was created by the archive. */
   readonly destination: string;
   /**
-   * Directory in which equal files of `sharedBytesMin` and more are stored once; null: every tree has its own files.
+   * Directory in which equal files of at least `sharedBytesMin` bytes are stored once. Null: files are not shared
+   * between trees.
    */
   readonly contentDirectory: string | null;
   readonly sharedBytesMin: number;
@@ -34,9 +35,9 @@ interface OpenFile {
 type Made = "file" | "directory" | "symlink";
 
 /**
- * Builds the tree of one archive. Links are not followed: each parent of an entry must be a directory that this archive
- * made, so no link can redirect a later write. Calls come in the archive's order, the data of a file between its entry
- * and `fileEnd`. Synchronous: it runs in an unpacking thread.
+ * Builds the tree of one archive. The parent of each entry must be a directory that this archive created, so that no
+ * link can redirect a later write. Calls follow the archive's order: the data of a file comes between its entry and
+ * `fileEnd`. Synchronous: it runs in an unpacking thread.
  */
 export class ArchiveTree {
   readonly #options: ArchiveTreeOptions;
@@ -87,7 +88,7 @@ export class ArchiveTree {
     }
   }
 
-  /** `bytes` is valid during the call only. */
+  /** Writes bytes of the current file. `bytes` may be reused after the call. */
   data(bytes: Buffer): void {
     this.#expandedBytes += bytes.length;
     const { limits } = this.#options;
@@ -122,8 +123,8 @@ export class ArchiveTree {
   }
 
   finish(): UnpackedArchive {
-    // A chain of links can lead further up than each link alone, so the file system resolves it. The native form is
-    // needed: the other one resolves ".." before it follows links.
+    // A chain of links can leave the destination even if no single link does, so the file system resolves it. The
+    // native `realpath` is needed, because the JavaScript version resolves ".." before it follows links.
     const root = realpathSync.native(this.#options.destination);
     for (const { path, linkTarget } of this.#places) {
       if (linkTarget === null) continue;
@@ -149,7 +150,7 @@ export class ArchiveTree {
     };
   }
 
-  /** Closes open files after a failure; the caller removes the destination. */
+  /** Closes open files after a failure. The caller removes the destination. */
   close(): void {
     const output = this.#file?.output;
     if (output?.kind === "own") closeSync(output.fd);
@@ -181,13 +182,13 @@ export class ArchiveTree {
 
   #beginFile(path: string, { byteLength, executable }: { byteLength: number; executable: boolean }): void {
     const { destination, contentDirectory, sharedBytesMin, limits } = this.#options;
-    // The header has the size, so the limit is checked before any byte is written.
+    // The header contains the size, so the limit is checked before any byte is written.
     if (this.#expandedBytes + byteLength > limits.expandedBytesMax) {
       throw new ArchiveError("limit", `the archive expands to more than ${limits.expandedBytesMax} bytes`);
     }
     const target = join(destination, path);
     this.#made.set(path, "file");
-    // Executables are not shared: the mode belongs to the inode, and must not change for other archives.
+    // Executables are not shared: the mode is a property of the inode, so it would change for other archives, too.
     if (contentDirectory !== null && byteLength >= sharedBytesMin && !executable) {
       const writer = new SharedFileWriter(contentDirectory, target, byteLength);
       this.#file = { path, byteLength, output: { kind: "shared", writer } };
@@ -226,9 +227,11 @@ export class ArchiveTree {
   }
 }
 
-/** Normalizes a path: `./a//b/` is `a/b`; the root is "". Throws for a path that could lead outside. */
+/**
+ * Normalizes a path: `./a//b/` becomes `a/b`, and the root becomes "". Throws if the path could leave the destination.
+ */
 function safePath(raw: string, limits: ArchiveLimits): string {
-  // The SageMaker SDK writes the root of repacked archives in this form.
+  // The SageMaker SDK writes "/" as the root of repacked archives.
   if (/^\/+$/.test(raw)) return "";
   if (raw.startsWith("/"))
     throw new ArchiveError("unsafe", `the archive holds an absolute path: ${printablePath(raw)}`);

@@ -6,20 +6,20 @@ import { ArchiveError, type ArchiveLimits, type UnpackedArchive } from "./archiv
 import type { UnpackThreadReply, UnpackThreadRequest } from "./archive-worker.ts";
 
 export interface UnpackerOptions {
-  /** Unpacking threads, started at the first use or by `prepare`. */
+  /** Maximum number of unpacking threads. They are started at the first use or by `prepare`. */
   readonly threadCount: number;
-  /** Maximum bytes per archive that are passed to a thread and not yet consumed. */
+  /** Maximum bytes per archive that were sent to a thread and are not consumed yet. */
   readonly aheadBytesMax: number;
   /**
-   * Directory in which equal files of different trees are stored once; on the file system of the destinations. Null
-   * shares nothing.
+   * Directory in which equal files of different trees are stored once, on the same file system as the destinations.
+   * Null: files are not shared.
    */
   readonly contentDirectory: string | null;
   readonly sharedBytesMin: number;
   readonly limits: ArchiveLimits;
 }
 
-/** The data of archives is outside of a thread's heap. */
+/** Size of a thread's young generation in MiB. It can be small, because archive data is outside the JavaScript heap. */
 const youngMebibytesMax = 8;
 
 export const unpackerDefaults = { threadCount: 2, aheadBytesMax: 8 * 2 ** 20, sharedBytesMin: 64 * 2 ** 10 } as const;
@@ -36,8 +36,8 @@ interface Thread {
 }
 
 /**
- * Unpacks tar and tar.gz streams as they arrive, in worker threads: inflating, hashing and writing cost the serving
- * thread only the transfer of chunks. Errors are ArchiveError; after one the destination is removed.
+ * Unpacks tar and tar.gz streams as they arrive. Worker threads inflate, hash and write, so that the serving thread
+ * only transfers chunks. Errors are ArchiveError; the destination is removed after an error.
  */
 export class ArchiveUnpacker implements AsyncDisposable {
   readonly #options: UnpackerOptions;
@@ -54,15 +54,15 @@ export class ArchiveUnpacker implements AsyncDisposable {
     return this.#options.contentDirectory;
   }
 
-  /** Starts a thread if there is none, so that the first archive need not wait for it. */
+  /** Starts a thread if there is none, so that the first archive does not wait for the start. */
   prepare(): void {
     if (!this.#closed && this.#threads.length === 0) this.#startThread();
   }
 
   /**
-   * Unpacks an archive. `source` is consumed or destroyed in every case. `destination` must not exist; it has the tree
-   * on success and is removed on failure. `onProgress` gets the bytes of the tree so far and may throw to end the call
-   * (for a quota), which rejects with its error.
+   * Unpacks an archive to `destination`, which must not exist and is removed after a failure. `source` is consumed or
+   * destroyed in every case. `onProgress` receives the bytes written so far. If it throws, for example to enforce a
+   * quota, the call rejects with its error.
    */
   async unpack(
     source: Readable,
@@ -85,7 +85,7 @@ export class ArchiveUnpacker implements AsyncDisposable {
     try {
       return await this.#run(job, thread, { source, destination, ...options });
     } catch (error) {
-      // The thread removes its files; this line covers a thread that died.
+      // A failed thread removes its files. This line removes the files of a thread that has crashed.
       await rm(destination, { recursive: true, force: true });
       throw error;
     } finally {
@@ -96,7 +96,10 @@ export class ArchiveUnpacker implements AsyncDisposable {
     }
   }
 
-  /** Resolves with whether `destination` has the tree as it was unpacked. Throws ArchiveError if it cannot be read. */
+  /**
+   * Resolves with true if `destination` has not changed since it was unpacked. Rejects with ArchiveError if it cannot
+   * be read.
+   */
   async check(destination: string, tree: UnpackedArchive, signal: AbortSignal): Promise<boolean> {
     signal.throwIfAborted();
     if (this.#closed) throw new ArchiveError("io", "the unpacker is closed");
@@ -142,7 +145,7 @@ export class ArchiveUnpacker implements AsyncDisposable {
       if (!state.failed) state.failure = error;
       state.failed = true;
       post(thread, { kind: "abort", job });
-      // A source that waits for data would block the loop below.
+      // Without this, a source that waits for data would block the loop below.
       options.source.destroy();
       state.wake();
     };
@@ -236,7 +239,10 @@ function post(thread: Thread, message: UnpackThreadRequest): void {
   thread.worker.postMessage(message, []);
 }
 
-/** Transfers a chunk that owns its buffer; copies one that is part of a pool. */
+/**
+ * Sends a chunk to a thread. Transfers the buffer without a copy if the chunk owns it; copies a chunk that is part of a
+ * pool.
+ */
 function send(thread: Thread, job: number, chunk: Buffer): void {
   const whole = chunk.byteOffset === 0 && chunk.byteLength === chunk.buffer.byteLength;
   const bytes = whole && chunk.buffer instanceof ArrayBuffer ? new Uint8Array(chunk.buffer) : new Uint8Array(chunk);

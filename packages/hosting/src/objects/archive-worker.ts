@@ -6,7 +6,7 @@ import { ArchiveError, type UnpackedArchive } from "./archive.ts";
 import { isTreeUnchanged } from "./archive-check.ts";
 import { ArchiveTree, printablePath, type ArchiveTreeOptions } from "./archive-tree.ts";
 
-/** Messages to an unpacking thread. `data` owns its bytes. */
+/** Messages to an unpacking thread. The bytes of a `data` message belong to the thread. */
 export type UnpackThreadRequest =
   | { readonly kind: "start"; readonly job: number; readonly tree: ArchiveTreeOptions }
   | { readonly kind: "data"; readonly job: number; readonly bytes: Uint8Array }
@@ -14,7 +14,7 @@ export type UnpackThreadRequest =
   | { readonly kind: "check"; readonly job: number; readonly destination: string; readonly tree: UnpackedArchive }
   | { readonly kind: "abort"; readonly job: number };
 
-/** `credit`: number of source bytes consumed; `progress`: bytes of the tree so far. */
+/** Messages from an unpacking thread. `credit`: the number of consumed source bytes and the bytes of the tree so far. */
 export type UnpackThreadReply =
   | { readonly kind: "credit"; readonly job: number; readonly byteLength: number; readonly expandedBytes: number }
   | { readonly kind: "done"; readonly job: number; readonly tree: UnpackedArchive }
@@ -26,11 +26,11 @@ export type UnpackThreadReply =
       readonly message: string;
     };
 
-/** Larger than the 16 KiB default: a level 0 archive of weights takes a tenth of the transfers. */
+/** Size of inflated chunks. Node's default of 16 KiB would make ten times as many chunks of an archive without compression. */
 const inflateChunkBytes = 512 * 1024;
 
 const blockBytes = 512;
-/** Limit for GNU long names and pax records, which are buffered. */
+/** Maximum bytes of a GNU long name or pax record, because both are buffered. */
 const metaBytesMax = 1024 * 1024;
 
 const port = parentPort;
@@ -127,7 +127,7 @@ class UnpackJob {
     }
   }
 
-  /** Yields chunks, and returns credit for each when the next one is requested. */
+  /** Yields the received chunks. Reports the bytes of a chunk as consumed when the next chunk is requested. */
   async *#chunks(tree: ArchiveTree): AsyncGenerator<Uint8Array, void> {
     for (;;) {
       const chunk = this.#waiting.shift();
@@ -151,7 +151,7 @@ function asBuffer(bytes: Uint8Array): Buffer {
   return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
 }
 
-/** Returns at least two bytes unless the source is shorter. */
+/** Reads the first two or more bytes, which distinguish gzip from tar. Returns fewer only if the source is shorter. */
 async function firstBytes(source: AsyncGenerator<Uint8Array, void>): Promise<Buffer> {
   let head: Buffer = Buffer.alloc(0);
   while (head.length < 2) {
@@ -198,13 +198,14 @@ type TarState =
   | { readonly at: "end" };
 
 /**
- * Reads a tar stream of any chunking into a tree, synchronously: back-pressure is the caller's. Headers and pax records are decoded
- * by the `tar` package; names may come as ustar prefix, GNU long name or pax. Throws ArchiveError.
+ * Parses a tar stream in chunks of any size and writes its entries to a tree. Synchronous; the caller applies back-pressure. The
+ * `tar` package decodes headers and pax records. Names may be in the ustar prefix, a GNU long name or a pax record. Throws
+ * ArchiveError.
  */
 class TarReader {
   readonly #tree: ArchiveTree;
   #state: TarState = { at: "header" };
-  /** The beginning of a header that is split over chunks. */
+  /** The first bytes of a header that continues in the next chunk. */
   #partial: Buffer = Buffer.alloc(0);
   #padding = 0;
   #pax: Pax | undefined;
@@ -236,7 +237,10 @@ class TarReader {
     }
   }
 
-  /** `integrityKnown`: the stream had its own checksum (gzip), so that a missing end mark is no loss. */
+  /**
+   * Ends the stream. `integrityKnown`: the stream had its own checksum (gzip), so a missing end-of-archive block does not mean
+   * lost data.
+   */
   end(integrityKnown: boolean): void {
     if (this.#entriesSeen === 0 && this.#zeroBlocks === 0 && this.#state.at === "header") {
       const text =
@@ -324,7 +328,7 @@ class TarReader {
     this.#padding = 0;
   }
 
-  /** Enters a state; a section without bytes ends at once. */
+  /** Enters a state. A section without bytes is finished immediately. */
   #enter(state: Exclude<TarState, { at: "header" } | { at: "end" }>): void {
     this.#state = state;
     if (state.left === 0) this.#finishSection(state);

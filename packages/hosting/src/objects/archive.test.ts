@@ -264,7 +264,7 @@ test("an archive that fills the disk fails with the error of the disk and leaves
   try {
     execFileSync("mount", ["-t", "tmpfs", "-o", "size=1m", "tmpfs", mount], { stdio: "pipe" });
   } catch {
-    // Without the right to mount, the quota above stands in for the full disk.
+    // Mounting needs root. Without it, only the quota test above covers a full disk.
     context.diagnostic("no right to mount a tmpfs here");
     return;
   }
@@ -311,7 +311,7 @@ test("an unpacking ends with the error of its source, or with the reason of its 
   stalled.push(bytes.subarray(0, 5000));
   const unpacking = unpacker.unpack(stalled, destination, { signal: controller.signal });
   const refused = assert.rejects(unpacking, /left/);
-  // The unpacker has taken what there is and waits for more.
+  // The unpacker has read all available bytes and waits for more.
   await eventually(() => stalled.readableLength === 0);
   controller.abort(new Error("left"));
   await refused;

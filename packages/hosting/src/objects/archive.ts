@@ -1,13 +1,13 @@
-/** The limits of one unpacking. Exceeding one is an error; nothing is truncated. */
+/** The limits on one archive. An archive that exceeds a limit is rejected; nothing is truncated. */
 export interface ArchiveLimits {
   readonly expandedBytesMax: number;
   readonly entryCountMax: number;
-  /** UTF-8 bytes of one whole path; a single component is limited to 255, as in file systems. */
+  /** Maximum UTF-8 bytes of a complete path. One component has at most 255 bytes, as in file systems. */
   readonly pathBytesMax: number;
   readonly depthMax: number;
   /**
-   * Maximum ratio of expanded to compressed bytes, checked only above `expansionBytesFree`: small text compresses far
-   * better than weights.
+   * Maximum ratio of expanded to compressed bytes. It is checked only above `expansionBytesFree`, because small texts
+   * compress far better than weights.
    */
   readonly expansionRatioMax: number;
   readonly expansionBytesFree: number;
@@ -23,9 +23,9 @@ export const archiveLimits: ArchiveLimits = {
 };
 
 /**
- * `damaged`: not a gzip or tar stream, a bad checksum, or an early end. `unsafe`: a path, link or entry type that could
- * reach outside the destination. `clash`: two entries for one path. `limit`: a limit above. `space`: the disk or the
- * quota is full. `io`: another failure of the file system.
+ * The cause of an ArchiveError. `damaged`: not a gzip or tar stream, a bad checksum, or an early end. `unsafe`: a path,
+ * link or entry type that could reach outside the destination. `clash`: two entries for one path. `limit`: one of
+ * `ArchiveLimits` is exceeded. `space`: the disk or the quota is full. `io`: another file system error.
  */
 export type ArchiveErrorReason = "damaged" | "unsafe" | "clash" | "limit" | "space" | "io";
 
@@ -57,7 +57,7 @@ export class ArchiveError extends Error {
   }
 }
 
-/** A file large enough to be stored once for all archives that have it; the id is the SHA-256 of its bytes. */
+/** A file that is stored once for all archives that contain it. The id is the SHA-256 of its bytes. */
 export interface SharedContent {
   readonly id: string;
   readonly byteLength: number;
@@ -66,10 +66,13 @@ export interface SharedContent {
 export interface UnpackedArchive {
   /** Paths relative to the destination, in the archive's order. */
   readonly files: readonly { readonly path: string; readonly byteLength: number; readonly sha256: string }[];
-  /** Its directories, with null, and its symbolic links, with their targets. */
+  /** The archive's directories (`linkTarget` is null) and symbolic links. */
   readonly places: readonly { readonly path: string; readonly linkTarget: string | null }[];
   readonly expandedBytes: number;
-  /** Bytes of files of this tree alone; those in `contents` are one file on disk for all trees that have them. */
+  /**
+   * Bytes of files that belong to this tree alone. Files in `contents` are excluded, because other trees may share
+   * them.
+   */
   readonly ownBytes: number;
   readonly contents: readonly SharedContent[];
   /** SHA-256 over paths and content hashes: equal for archives that unpack to the same tree. */

@@ -7,7 +7,7 @@ import type { HashPool } from "./hash-pool.ts";
 import { joinedFileName } from "./joined-parts.ts";
 import type { StoredPart, MultipartUpload } from "./stored-upload.ts";
 
-/** The parts of an upload that become an object. */
+/** The parts of an upload that are assembled to an object. */
 export interface ObjectAssembly {
   readonly upload: MultipartUpload;
   readonly parts: readonly StoredPart[];
@@ -27,8 +27,8 @@ export interface AssembledObject {
 }
 
 /**
- * Joins parts into the object's file, which the caller syncs. The object's checksums are computed from those of the
- * parts.
+ * Joins parts into the object's file. The caller syncs the file. The object's checksums are computed from the checksums
+ * of the parts, without reading them again.
  */
 export async function assembleParts(assembly: ObjectAssembly): Promise<AssembledObject> {
   const { upload, parts, folder, path, pool, bytesMax, signal } = assembly;
@@ -43,12 +43,13 @@ export async function assembleParts(assembly: ObjectAssembly): Promise<Assembled
 }
 
 /**
- * Uses the file of joined parts as the object's: it gets the object's name, and only that after the upload is removed.
+ * Links the file of joined parts to the object's path, so that no byte is copied. The removal of the upload deletes the
+ * other name.
  */
 async function takeJoined({ folder, path }: ObjectAssembly, byteLength: number): Promise<void> {
   await link(join(folder, joinedFileName), path);
   try {
-    // A part that was rejected may have left bytes after the last one.
+    // A rejected part may have written bytes after the last valid part.
     await truncate(path, byteLength);
   } catch (cause) {
     await rm(path, { force: true });
@@ -56,7 +57,7 @@ async function takeJoined({ folder, path }: ObjectAssembly, byteLength: number):
   }
 }
 
-/** Checks the parts of a previous run against their ETags. */
+/** Checks parts that a previous run received against their ETags, because a power failure may have damaged them. */
 async function checkParts({ upload, parts, folder, pool, signal }: ObjectAssembly): Promise<void> {
   for (const part of parts) {
     signal.throwIfAborted();

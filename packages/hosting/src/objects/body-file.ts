@@ -18,26 +18,29 @@ export interface BodyFileOptions {
   readonly released?: PutOptions["released"];
 }
 
-/** A range of a file for one body. */
+/** The range of a file that one body is written to. */
 export interface FileRegion {
   readonly offset: number;
   readonly byteLength: number;
 }
 
-/** Bodies up to this length are hashed on the serving thread (1.7 ms at most), longer ones by the worker. */
+/**
+ * Bodies up to this length are hashed on the serving thread, which takes at most 1.7 ms. Longer bodies are hashed by
+ * the hashing process.
+ */
 const inlineBytesMax = 2 ** 20;
 const batchBytes = 2 ** 18;
 const reportBytes = 2 ** 22;
 
-/** A received body: in its file or, if it is short, in memory. */
+/** A received body. `chunks` has the bytes of a short body; null: the bytes are in the file. */
 export interface ReceivedBody extends WrittenBody {
   readonly chunks: readonly Buffer[] | null;
 }
 
 /**
- * Streams a body to a new file, which the caller syncs; one of up to 1 MiB is buffered instead, without a file. On
- * failure the file is removed and the body destroyed. Buffers one batch of 256 KiB (1 MiB until a body proves to be
- * longer), whatever the length of the body.
+ * Streams a body to a new file, which the caller syncs. A body of up to 1 MiB is buffered in memory instead, without a
+ * file. On failure, the file is removed and the body is destroyed. Memory is bounded: at most the first 1 MiB, then
+ * batches of 256 KiB.
  */
 export async function receiveBody(
   path: string,
@@ -53,7 +56,7 @@ export async function receiveBody(
   }
 }
 
-/** Streams a body of any length to a new file; otherwise as `takeBody`. */
+/** Streams a body to a new file like `receiveBody`, but writes short bodies to the file, too. */
 export async function writeBodyFile(
   path: string,
   body: Readable,
@@ -69,8 +72,8 @@ export async function writeBodyFile(
 }
 
 /**
- * Streams a body to a range of a file, which is created if absent. A longer body is rejected without writing outside of
- * the range.
+ * Streams a body to a range of a file, which is created if absent. A body longer than the range is rejected, and
+ * nothing is written outside the range.
  */
 export async function writeBodyRegion(
   path: string,
@@ -98,7 +101,7 @@ async function writeBody(
   options: BodyFileOptions,
 ): Promise<ReceivedBody> {
   const abort = () => body.destroy(options.signal.reason as Error);
-  // The iteration throws the error that ends the body early; without a listener it would also end the process.
+  // The iteration below handles errors of the body. Without this listener, an error would also end the process.
   body.on("error", () => undefined);
   if (options.signal.aborted) abort();
   options.signal.addEventListener("abort", abort, { once: true });
@@ -119,7 +122,7 @@ async function writeBody(
 interface Beginning {
   readonly batch: Buffer[];
   readonly byteLength: number;
-  /** True if the body has ended within the beginning. */
+  /** True if these chunks are the complete body. */
   readonly isWhole: boolean;
 }
 
@@ -153,7 +156,7 @@ async function takeShort(
 interface LongBody {
   readonly target: BodyTarget;
   readonly beginning: Beginning;
-  /** The rest after the beginning. */
+  /** The chunks that follow `beginning`. */
   readonly chunks: AsyncIterator<Buffer>;
 }
 
@@ -221,7 +224,10 @@ export function checkBody(written: WrittenBody, expect: BodyExpectation | undefi
   }
 }
 
-/** Returns the digests that a body needs: for its ETag, for later reads, those to store, and those to check. */
+/**
+ * Returns the digests to compute: MD5 for the ETag, CRC-32 for checks of later reads, and the algorithms that the
+ * client requested.
+ */
 export function requiredDigests(expect: BodyExpectation | undefined): DigestName[] {
   return ["md5", "crc32", ...(expect?.algorithms ?? [])];
 }

@@ -36,7 +36,7 @@ function cyclic(step: (value: number, data: Uint8Array) => number): Running {
   };
 }
 
-/** Returns a CRC-32 in base64 as a number. */
+/** Converts a base64 CRC-32 to a number. */
 export const decodeCrc32 = (checksum: string): number => Buffer.from(checksum, "base64").readUInt32BE(0);
 
 /** Computes several digests of one body in one pass. */
@@ -51,7 +51,7 @@ export class BodyDigest {
     for (const [, running] of this.#running) running.update(data);
   }
 
-  /** Returns base64, as in S3's headers. */
+  /** Returns the digests in base64, as in S3's headers. */
   digest(): Partial<Record<DigestName, string>> {
     return Object.fromEntries(this.#running.map(([name, running]) => [name, running.digest().toString("base64")]));
   }
@@ -64,8 +64,8 @@ export function computeDigest(name: DigestName, data: Uint8Array): string {
 }
 
 /**
- * Slicing tables: table k advances a byte by k further bytes, so that eight bytes take eight look-ups without
- * loop-carried shifts.
+ * Tables for slicing-by-8: table k has the CRC of a byte followed by k zero bytes. Eight bytes then need eight
+ * independent lookups instead of eight dependent shifts.
  */
 const crc32cTables = ((): readonly Uint32Array[] => {
   const tables = Array.from({ length: 8 }, () => new Uint32Array(256));
@@ -114,7 +114,7 @@ function crc32c(before: number, data: Uint8Array): number {
   return ~value >>> 0;
 }
 
-/** 64 bits as two halves: BigInt arithmetic per byte is fifty times slower. */
+/** Tables of 64-bit values, each as two 32-bit halves. BigInt arithmetic would be fifty times slower per byte. */
 const crc64Tables = ((): { readonly low: readonly Uint32Array[]; readonly high: readonly Uint32Array[] } => {
   const polynomial = 0x9a6c9329ac4bc9b5n;
   const low = Array.from({ length: 8 }, () => new Uint32Array(256));

@@ -12,7 +12,7 @@ import type {
 } from "./object-store.ts";
 import type { StoredPart, MultipartUpload } from "./stored-upload.ts";
 
-/** Returns the parts that the client lists, after checking them against the uploaded ones. */
+/** Returns the parts that the client lists, after checks against the uploaded parts. */
 export function chooseParts(
   upload: MultipartUpload,
   named: readonly CompletedPart[],
@@ -51,7 +51,7 @@ export function chooseParts(
   return chosen;
 }
 
-/** Returns the checksum of an object of these parts, computed from theirs. */
+/** Returns the checksum of the assembled object, computed from the checksums of its parts. */
 export function completedChecksums({ head }: MultipartUpload, parts: readonly StoredPart[]): Record<string, string> {
   const { checksumAlgorithm: algorithm, checksumType } = head;
   if (algorithm === null) return {};
@@ -61,7 +61,7 @@ export function completedChecksums({ head }: MultipartUpload, parts: readonly St
   return { [algorithm]: combineChecksums(algorithm, stretches) };
 }
 
-/** Returns the CRC-32 of all their bytes. */
+/** Returns the CRC-32 of the concatenated parts, computed from the CRC-32 of each part. */
 export function combinedCrc(parts: readonly StoredPart[]): number {
   return decodeCrc32(
     combineChecksums(
@@ -71,13 +71,13 @@ export function combinedCrc(parts: readonly StoredPart[]): number {
   );
 }
 
-/** Returns the checksum of the parts' checksums, with their number. */
+/** Returns S3's composite checksum: the checksum of the parts' checksums, a dash and the number of parts. */
 function compositeChecksum(algorithm: ChecksumAlgorithm, parts: readonly StoredPart[]): string {
   const all = Buffer.concat(parts.map((part) => Buffer.from(part.checksums[algorithm] ?? "", "base64")));
   return `${computeDigest(algorithm, all)}-${parts.length}`;
 }
 
-/** Checks that the parts make the announced object, before they are joined. */
+/** Checks, before the parts are joined, that they match the length and checksums that the client announced. */
 export function checkCompleteRequest(upload: UploadHead, parts: readonly PartHead[], options: CompleteOptions): void {
   const { checksumType = upload.checksumType, expect } = options;
   if (checksumType !== upload.checksumType) {
@@ -94,7 +94,7 @@ export function checkCompleteRequest(upload: UploadHead, parts: readonly PartHea
   );
 }
 
-/** Checks that the client lists the checksums of which a composite checksum is made. */
+/** Checks that the client lists the checksum of a part, if the object gets a composite checksum. */
 function checkNamed({ checksumAlgorithm, checksumType }: UploadHead, part: CompletedPart): void {
   if (checksumAlgorithm === null || checksumType !== "COMPOSITE" || checksumAlgorithm in part.checksums) return;
   throw new AwsError(

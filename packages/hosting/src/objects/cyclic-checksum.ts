@@ -1,4 +1,4 @@
-/** Reflected polynomials of CRCs that start with all bits set and end inverted, as S3's do. */
+/** Reflected polynomials of S3's CRCs. Each CRC starts with all bits set and is inverted at the end. */
 const polynomials = {
   crc32: { bits: 32n, polynomial: 0xedb88320n },
   crc32c: { bits: 32n, polynomial: 0x82f63b78n },
@@ -16,8 +16,9 @@ export interface ChecksummedRange {
 }
 
 /**
- * Returns the CRC of concatenated ranges from their CRCs, without their bytes. Appended zeros multiply a CRC by a power
- * of x modulo the polynomial, and a range adds its own CRC. Most ranges have one length, whose power is computed once.
+ * Returns the CRC of concatenated ranges, computed from the CRC of each range without its bytes. Appending zero bytes
+ * multiplies a CRC by a power of x modulo the polynomial; the next range's CRC is then added. The power is cached by
+ * length, because most ranges have equal length.
  */
 export function combineChecksums(algorithm: CyclicAlgorithm, stretches: readonly ChecksummedRange[]): string {
   const { bits } = polynomials[algorithm];
@@ -31,10 +32,10 @@ export function combineChecksums(algorithm: CyclicAlgorithm, stretches: readonly
   return Buffer.from(joined.toString(16).padStart(Number(bits / 4n), "0"), "hex").toString("base64");
 }
 
-/** Returns x to the number of bits in `byteLength` zero bytes. */
+/** Returns x to the power of `8 * byteLength`, modulo the polynomial. */
 function zerosFactor(algorithm: CyclicAlgorithm, byteLength: number): bigint {
   const { bits } = polynomials[algorithm];
-  // The highest bit is x to the power of 0.
+  // In reflected form, the highest bit is x to the power of 0.
   let factor = 1n << (bits - 1n);
   let square = 1n << (bits - 2n);
   for (let exponent = BigInt(byteLength) * 8n; exponent > 0n; exponent >>= 1n) {

@@ -6,7 +6,7 @@ import { checksummedLine, parseChecksummedLine, type Logger } from "@galatea/bas
 /** The content of a checksummed file. */
 export interface ChecksummedFile<Content> {
   readonly content: Content;
-  /** One of its bits had flipped and was corrected: the file has to be rewritten. */
+  /** True if one flipped bit was corrected. The caller must rewrite the file. */
   readonly isRepaired: boolean;
 }
 
@@ -14,7 +14,7 @@ export function checksummedText(content: unknown): string {
   return `${checksummedLine(JSON.stringify(content))}\n`;
 }
 
-/** Reads a checksummed file. Throws if it cannot be read, or its checksum does not match. */
+/** Reads a checksummed file. Rejects if it cannot be read, or its checksum does not match. */
 export async function readChecksummed<Content>(path: string): Promise<ChecksummedFile<Content>> {
   const bytes = await readFile(path);
   const unsealed = parseChecksummedLine(bytes.subarray(0, bytes.length - 1));
@@ -24,12 +24,14 @@ export async function readChecksummed<Content>(path: string): Promise<Checksumme
 
 const damagedPattern = /\.damaged-[0-9a-f]{12}$/;
 
-/** Returns whether a name is that of a quarantined file. */
+/** Returns true if a name is the name of a quarantined file. */
 export function isQuarantined(name: string): boolean {
   return damagedPattern.test(name);
 }
 
-/** Renames a damaged or unknown file and logs it; it stays on disk for an operator to examine. */
+/**
+ * Renames a damaged or unknown file and logs the new name. The file stays on disk, so that an operator can examine it.
+ */
 export async function quarantineFile(path: string, what: string, reason: string, logger: Logger): Promise<void> {
   const aside = await renameToQuarantine(path);
   logger.error(`${what} and is set aside`, { path, aside, reason });

@@ -13,15 +13,18 @@ import type { BucketHead, DeleteCondition, ObjectHead, PutCondition } from "./ob
 import type { SmallFiles } from "./small-files.ts";
 import { checkDeleteCondition, checkPutCondition } from "./write-condition.ts";
 
-/** A folder of objects that this process has opened. */
+/** A folder of objects, in which this process has created files. */
 interface Shard {
   readonly path: string;
   readonly made: Promise<void>;
-  /** Settles before any object in it is reported: a previous run may have created the folder without syncing it. */
+  /**
+   * Settles after the parent folder was synced. Writes wait for it, because a previous run may have created the folder
+   * without syncing it.
+   */
   readonly synced: Promise<void>;
 }
 
-/** A new object: its bytes in a file of the bucket or, if they are few, in memory. */
+/** A new object that is not visible yet. Its bytes are in a file of the bucket or, if they are short, in memory. */
 export interface UncommittedObject {
   readonly head: ObjectHead;
   readonly crc32: number;
@@ -31,18 +34,18 @@ export interface UncommittedObject {
     | { readonly at: "memory"; readonly chunks: readonly Buffer[] };
 }
 
-/** Dependencies that a store's buckets share; the store owns them. */
+/** Dependencies that all buckets of a store share. The store disposes them. */
 export interface BucketDependencies {
   readonly files: SmallFiles;
   readonly logger: Logger;
 }
 
 /**
- * One bucket's objects below `objects/`, in a folder per first two hex digits of the key's hash. Each object has one
- * file `<hash>.<version>.json`, its entry. The bytes follow in it if they are few; otherwise they are in
- * `<hash>.<random>`, written and synced before the entry that names them. A write never changes the previous version,
- * which is removed when the new one is on the disk: so a small object takes one round of syncing. Of several versions,
- * which an interrupted write leaves, the highest undamaged one is the object.
+ * The objects of one bucket. They are in `objects/`, in one folder for each value of the first two hex digits of the
+ * key's hash. Each object has an entry file, `<hash>.<version>.json`. Short bytes follow the entry in this file. Longer
+ * bytes are in `<hash>.<random>`, which is written and synced before the entry. A write never changes the previous
+ * version, which is removed after the new version is synced. A small object therefore needs only one round of syncs. If
+ * an interrupted write leaves several versions, the highest undamaged one is the object.
  */
 export class FileSystemBucket {
   readonly head: BucketHead;
@@ -65,7 +68,7 @@ export class FileSystemBucket {
   }
 
   /**
-   * Reads every entry that is not in the snapshot, and removes the remains of interrupted writes. Damaged files are
+   * Reads every entry that is not in the snapshot, and removes files that interrupted writes left. Damaged files are
    * quarantined and logged.
    */
   async load(logger: Logger): Promise<void> {
@@ -95,14 +98,14 @@ export class FileSystemBucket {
     this.#snapshot.changed(readCount);
   }
 
-  /** Returns the path for a new version of a key's bytes: a new name in an existing folder. */
+  /** Returns an unused path for the bytes of a key's new version. The folder exists. */
   async newDataPath(key: string): Promise<string> {
     const hash = keyHash(key);
     const { path } = await this.#shard(hash);
     return join(path, `${hash}.${randomBytes(9).toString("base64url")}`);
   }
 
-  /** Returns the folder of a hash, created if absent. */
+  /** Returns the folder for a hash; creates it if absent. */
   async #shard(hash: string): Promise<Shard> {
     if (this.#deleted) throw noSuchBucket();
     const name = hash.slice(0, 2);
@@ -116,7 +119,7 @@ export class FileSystemBucket {
     const path = join(objects, name);
     const made = makeFolder(path);
     const synced = made.then(() => syncFolder(objects));
-    // The waiting callers get the error; the next one tries again.
+    // Waiting callers get the error. The next caller tries again.
     synced.catch(() => this.#shards.delete(name));
     const shard = { path, made, synced };
     this.#shards.set(name, shard);
@@ -135,7 +138,7 @@ export class FileSystemBucket {
     return entry;
   }
 
-  /** Makes the new object visible durably, and removes its previous version. */
+  /** Makes a new object durable and visible, and removes its previous version. Rejects if the condition is not met. */
   async commit(made: UncommittedObject, condition: PutCondition | undefined): Promise<void> {
     const { bytes } = made;
     if (bytes.at === "file") await syncFile(bytes.path).catch((cause: unknown) => Promise.reject(toStoreError(cause)));
@@ -151,7 +154,7 @@ export class FileSystemBucket {
     });
   }
 
-  /** Writes a key's next version, with the bytes if they follow it, and makes it the object. */
+  /** Writes the entry of a key's next version, followed by the bytes if they are short, and updates the index. */
   async #write(stored: Omit<ObjectEntry, "version" | "offset">, chunks: readonly Buffer[]): Promise<ObjectEntry> {
     const hash = keyHash(stored.head.key);
     const shard = await this.#shard(hash);
@@ -169,14 +172,14 @@ export class FileSystemBucket {
     return entry;
   }
 
-  /** Removes the files of a version, except those that `after` uses. */
+  /** Removes the files of version `before`, except a data file that version `after` uses. */
   async #remove(before: ObjectEntry, after: ObjectEntry | null): Promise<void> {
     const path = this.dataPath(before);
     await rm(join(path, "..", entryFileName(keyHash(before.head.key), before.version)), { force: true });
     if (before.data !== null && before.data !== after?.data) await rm(path, { force: true });
   }
 
-  /** Rewrites the entry for the same bytes. */
+  /** Changes headers of an object without changing its bytes; null removes a header. */
   async changeHeaders(key: string, changes: Readonly<Record<string, string | null>>): Promise<ObjectHead> {
     return await this.#exclusively(key, async () => {
       const before = this.entry(key);
@@ -203,7 +206,10 @@ export class FileSystemBucket {
     });
   }
 
-  /** Prevents all later commits; the caller removes the folder. */
+  /**
+   * Prevents all later commits. The caller removes the folder. Throws BucketNotEmpty if objects exist or are being
+   * written.
+   */
   close(): void {
     if (this.index.size > 0 || this.#committing > 0) {
       throw new AwsError("BucketNotEmpty", "The bucket you tried to delete is not empty", { statusFallback: 409 });
@@ -229,7 +235,7 @@ export class FileSystemBucket {
   }
 }
 
-/** Returns the folders of objects by their names. */
+/** Lists the folders of objects, by folder name. */
 async function listShards(objects: string, logger: Logger): Promise<ReadonlyMap<string, ListedShard>> {
   const shards = new Map<string, ListedShard>();
   for (const shard of await readdir(objects, { withFileTypes: true })) {
@@ -244,7 +250,7 @@ async function listShards(objects: string, logger: Logger): Promise<ReadonlyMap<
 
 async function makeFolder(path: string): Promise<void> {
   try {
-    // Without `recursive`: the parents of a bucket that is deleted meanwhile must not be created again.
+    // Without `recursive`, because the folder of a bucket that was deleted meanwhile must not be created again.
     await mkdir(path);
   } catch (cause) {
     if ((cause as NodeJS.ErrnoException).code !== "EEXIST") throw toStoreError(cause);

@@ -37,7 +37,7 @@ const lane = async (number) => {
 };
 await Promise.all(Array.from({ length: 16 }, (_, number) => lane(number)));`;
 
-/** The content of a key; a size of -1: none. */
+/** The content of a key. Size -1: the key does not exist. */
 interface Written {
   readonly seed: number;
   readonly size: number;
@@ -45,7 +45,7 @@ interface Written {
 
 const nothing: Written = { seed: 0, size: -1 };
 
-/** The acknowledged writes over several runs of a store, and the write in progress when the last one ended. */
+/** The acknowledged writes of several runs of a store, and the writes that were in progress when the last run ended. */
 class Expected {
   readonly acknowledged = new Map<string, Written>();
   readonly begun = new Map<string, Written>();
@@ -67,7 +67,7 @@ class Expected {
     }
   }
 
-  /** Asserts that each key has the acknowledged write, or the whole write that was in progress. */
+  /** Asserts that each key has the content of the last acknowledged write, or the complete content of the write in progress. */
   async check(folder: string): Promise<void> {
     await using store = await openDirectoryStore({ folder, logger: silentLogger });
     const { objects } = await store.list("bkt", { prefix: "", delimiter: "", startAfter: "", keysMax: 1000 });
@@ -87,7 +87,7 @@ class Expected {
   }
 }
 
-/** A zombie has no files open when none of its threads is left: the first may end before the others. */
+/** Returns true if a process has closed all its files. A zombie may still have threads with open files, so its threads are counted. */
 function hasEnded(pid: number): boolean {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, "latin1");
@@ -108,13 +108,13 @@ async function runWriter(folder: string, expected: Expected, end: (writing: Writ
   child.stdout.on("data", (chunk: Buffer) => (text += chunk.toString()));
   const closed = once(child, "close");
   await Promise.race([once(child.stdout, "data"), closed]);
-  // Not a wait for something: the end has to fall anywhere in the writes that follow.
+  // The process must end at a random moment during the writes, so this delay waits for no event.
   await new Promise((resolve) => setTimeout(resolve, randomInt(600)));
   await end(child);
   const hashing = await childrenOf(child.pid ?? 0);
   child.kill("SIGKILL");
   await closed;
-  // The kernel ends it with the writer. Until then it may have a file open.
+  // The kernel ends the hashing processes after the writer. Until then, they may have files open.
   await eventually(() => hashing.every((pid) => hasEnded(pid)));
   return text;
 }
@@ -140,7 +140,7 @@ test("kill -9 at random moments: acknowledged writes are there, and others are w
   }
 });
 
-/** A stopped process writes no more, and of its threads every one is stopped. */
+/** Stops a process. Resolves when all its threads have stopped, because only then it writes nothing. */
 async function stopped(child: Writer): Promise<void> {
   child.kill("SIGSTOP");
   const tasks = `/proc/${child.pid}/task`;
@@ -154,7 +154,7 @@ async function stopped(child: Writer): Promise<void> {
 }
 
 test("a power failure at random moments: acknowledged writes are there, and others are whole or absent", async (context) => {
-  // The image's file has the data that has reached the disk; a copy of it is the disk after a power failure.
+  // The image file contains only data that was flushed to the disk. A copy of it is the state of the disk after a power failure.
   const isPossible = process.getuid?.() === 0 && existsSync("/usr/sbin/mkfs.ext4") && existsSync("/dev/loop-control");
   if (!isPossible) return context.skip("mounting an image needs root, mkfs.ext4 and loop devices");
   const directory = await mkdtemp(join(tmpdir(), "galatea-power-"));

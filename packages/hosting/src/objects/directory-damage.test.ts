@@ -49,7 +49,7 @@ test("a damaged entry is renamed and logged; the other objects of the bucket are
   }
 });
 
-/** A store with a bucket of three objects and an unfinished upload of two parts, closed and without a snapshot. */
+/** Creates a store with three objects and an unfinished upload of two parts, closes it, and removes the snapshot. */
 async function makeStore(folder: string): Promise<void> {
   const store = await openDirectoryStore({ folder, logger });
   await store.createBucket("bkt");
@@ -62,7 +62,10 @@ async function makeStore(folder: string): Promise<void> {
   await forgetSnapshot(folder);
 }
 
-/** Returns the length of the lines that describe something, with the line feed after the first of two and without the one at the end; an object's bytes may follow them. */
+/**
+ * Returns the length of the description at the start of a file: one line, or the two lines of an entry. The final line feed is excluded. Bytes of an object
+ * may follow.
+ */
 function descriptionLength(bytes: Buffer): number {
   const first = bytes.indexOf("\n");
   const isEntry = first === "00000000 00000000".length;
@@ -137,7 +140,7 @@ test("empty and unreadable descriptions, and unknown files and folders, are rena
       const what = `${path} ${text}: ${logged.join("; ")}`;
       assert.ok(keys.length >= 2 && (keys.length === 3 || logged.length > 0), what);
       assert.ok(partCount === 2 || logged.length > 0, what);
-      // A folder of uploads is swept of what no part names.
+      // In a folder of uploads, files that no part refers to are removed. All other files must be kept.
       if (!path.includes("/uploads/"))
         assert.ok((await filesOf(copy)).length >= before, `${what}: something was deleted`);
       assert.deepEqual((await openDamaged(copy)).logged, [], `${what}: logged twice`);

@@ -41,16 +41,16 @@ async function openBucket() {
   };
 }
 
-/** Without the snapshot, which is written in the background. */
+/** Returns the names of all files except the snapshot, which is written in the background. */
 async function filesOf(folder: string): Promise<string[]> {
   const entries = await readdir(folder, { recursive: true, withFileTypes: true });
   return entries.flatMap((entry) => (entry.isFile() && !entry.name.startsWith("objects.snapshot") ? [entry.name] : []));
 }
 
-/** The bytes that the writer below puts under a small key the n-th time. */
+/** The content of the n-th write to a small key by the writer below. */
 const smallText = (n: number) => `${n} `.repeat(n % 200);
 
-/** Overwrites keys and one upload's part for ever, saying which versions were acknowledged. */
+/** Overwrites keys and one part of an upload in an endless loop, and prints each acknowledged version. */
 const writer = `
 import { Readable } from "node:stream";
 import { openDirectoryStore } from ${JSON.stringify(new URL("./directory-store.ts", import.meta.url).href)};
@@ -99,7 +99,7 @@ test("kill -9 at any moment: visible objects are whole, acknowledged ones are th
       let text = "";
       child.stdout.on("data", (chunk: Buffer) => (text += chunk.toString()));
       await Promise.race([once(child.stdout, "data"), once(child, "close")]);
-      // Not a wait for something: the kill has to fall anywhere in the writes that follow.
+      // The process must be killed at a random moment during the writes, so this delay waits for no event.
       await new Promise((resolve) => setTimeout(resolve, delayMs));
       child.kill("SIGKILL");
       await once(child, "close");
@@ -147,13 +147,14 @@ test("a full disk fails the write with its error, keeps the objects and leaves n
     await store.abortUpload(id);
     assert.deepEqual(await filesOf(folder), before);
     assert.equal((await store.head("bkt", "small")).byteLength, 1000);
-    // The hashing threads close the files of failed writes a moment later; until then these use the disk.
+    // The hashing threads close the files of failed writes a moment later. Until then, these files use disk space.
     await eventually(async () => {
       const { bavail, bsize } = await statfs(folder);
       return bavail * bsize > 3.5 * 2 ** 20;
     });
     await store.put("bkt", "after", Readable.from([Buffer.alloc(1000, 1)]), { signal });
-    // Small objects until the disk is full: each fails or is kept. Then overwrites and changed headers; writes continue after a deletion.
+    // Fills the disk with small objects: each write fails, or its object is kept. Then tests overwrites and changed headers; after a
+    // deletion, writes succeed again.
     const kept: string[] = [];
     const filled = async () => {
       for (;;) {
@@ -187,7 +188,7 @@ test("a full disk fails the write with its error, keeps the objects and leaves n
 const partBytes = 5 * 2 ** 20;
 const part = (seed: number, byteLength = partBytes) => Buffer.alloc(byteLength, `${seed}-`);
 
-/** Uploads parts of `sizes` in order, and completes with `chosen`. */
+/** Uploads parts in the order of `steps`, and completes the upload with `chosen`. */
 async function uploaded(
   { store, folder }: { store: BucketStore; folder: string },
   steps: readonly { number: number; seed: number; byteLength?: number; isCut?: boolean }[],
@@ -233,12 +234,12 @@ test("parts of equal size are written to one file that becomes the object; other
     for (const [steps, chosen, files] of [
       [[one, two, last], [one, two, last], 1],
       [[two, last, one], [one, two, last], 1],
-      // A part that failed, and is sent again, keeps its position.
+      // A part that failed and is sent again is written to the same position.
       [[one, { ...two, isCut: true }, two, last], [one, two, last], 1],
       [[one, two, { ...last, isCut: true }], [one, two], 1],
-      // One that was there already gets a file of its own.
+      // A new version of an uploaded part is written to a separate file.
       [[one, two, { number: 1, seed: 9 }, last], [{ number: 1, seed: 9 }, two, last], 2],
-      // Other sizes, gaps, and parts that the completion does not name.
+      // Parts of other sizes, gaps in the numbers, and parts that the completion does not list.
       [
         [one, { number: 2, seed: 2, byteLength: partBytes + 7 }, last],
         [one, { number: 2, seed: 2, byteLength: partBytes + 7 }, last],
@@ -365,7 +366,7 @@ test("an upload that is not completed is removed while the store is open", async
 test("hashing a large body leaves the event loop free", async () => {
   const folder = await mkdtemp(join(tmpdir(), "galatea-loop-"));
   const algorithms = ["crc64nvme", "sha1"] as const;
-  // Processor time of this thread, which other work on the machine does not change as it does the time on the wall.
+  // CPU time of this thread. Unlike wall time, it does not depend on other load on the machine.
   const cpuMs = (since: NodeJS.CpuUsage) => {
     const { user, system } = process.threadCpuUsage(since);
     return (user + system) / 1000;

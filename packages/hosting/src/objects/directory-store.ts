@@ -38,19 +38,19 @@ import type {
 
 export interface DirectoryStoreLimits extends UploadLimits {
   readonly bucketsMax: number;
-  /** Maximum number of objects in one bucket: their heads are in memory. */
+  /** Maximum number of objects in one bucket. It is limited, because all heads are in memory. */
   readonly objectsMax: number;
   readonly keyBytesMax: number;
 }
 
 export interface DirectoryStoreOptions {
-  /** Created if absent. One process at a time. */
+  /** Folder of the store; created if absent. Only one process may use it at a time. */
   readonly folder: string;
   readonly logger: Logger;
   readonly clock?: Clock;
   /**
-   * Number of processors that the process may use; 1 if absent. Half of them, at most four, hash long bodies; the
-   * others serve requests.
+   * Number of processors that the process may use; default 1. Half of them, at most four, hash long bodies. The others
+   * serve requests.
    */
   readonly processorCount?: number;
   readonly limits?: Partial<DirectoryStoreLimits>;
@@ -74,7 +74,7 @@ interface OpenBucket {
   readonly uploads: DirectoryUploads;
 }
 
-/** Opens a store: reads the entries of all buckets and removes the remains of interrupted writes. */
+/** Opens a store: reads the entries of all buckets and removes files that interrupted writes left. */
 export async function openDirectoryStore(options: DirectoryStoreOptions): Promise<CountedStore> {
   const store = new DirectoryStore(options);
   await store.load();
@@ -108,7 +108,7 @@ class DirectoryStore implements BucketStore {
 
   async load(): Promise<void> {
     await mkdir(join(this.#folder, "buckets"), { recursive: true });
-    // Bucket folders whose creation or removal was interrupted.
+    // Removes bucket folders whose creation or removal was interrupted.
     await rm(join(this.#folder, "tmp"), { recursive: true, force: true });
     await mkdir(join(this.#folder, "tmp"));
     for (const entry of await readdir(join(this.#folder, "buckets"), { withFileTypes: true })) {
@@ -129,7 +129,7 @@ class DirectoryStore implements BucketStore {
     this.#expireLater();
   }
 
-  /** Returns the head of a bucket; if its description is damaged, a default head with the folder's name. */
+  /** Returns the head of a bucket. If `bucket.json` is damaged, returns a default head with the folder's name. */
   async #readHead(folder: string): Promise<BucketHead> {
     const path = join(folder, "bucket.json");
     const bucket = basename(folder);
@@ -166,7 +166,7 @@ class DirectoryStore implements BucketStore {
     return bucket;
   }
 
-  /** Runs a task; reports a failure that the bucket's deletion causes as NoSuchBucket. */
+  /** Runs a task on a bucket. If it fails because the bucket was deleted meanwhile, rejects with NoSuchBucket. */
   async #within<Result>(name: string, task: (bucket: OpenBucket) => Promise<Result>): Promise<Result> {
     const bucket = this.#bucket(name);
     try {
@@ -239,7 +239,7 @@ class DirectoryStore implements BucketStore {
     return this.#bucket(bucket).objects.entry(key).head;
   }
 
-  /** The caller closes the file. */
+  /** Opens an object. The caller closes the file. */
   async #open(bucket: string, key: string): Promise<OpenObject> {
     const { objects } = this.#bucket(bucket);
     for (;;) {
@@ -247,7 +247,7 @@ class DirectoryStore implements BucketStore {
       try {
         return { entry, file: await open(objects.dataPath(entry), "r") };
       } catch (cause) {
-        // The object was replaced between lookup and open: the new version is opened. Any other error is a fault.
+        // The object was replaced between lookup and open, so the new version is opened. Any other error is unexpected.
         if ((cause as NodeJS.ErrnoException).code !== "ENOENT" || objects.index.get(key) === entry) throw cause;
       }
     }
@@ -332,7 +332,7 @@ class DirectoryStore implements BucketStore {
     return { bucket, key, contentType, headers, lastModifiedMs: this.#clock.epochMs() };
   }
 
-  /** Takes over a file with the bytes: it becomes the object's or is removed. */
+  /** Commits a new object. A file with its bytes becomes the object's data file, or is removed on failure. */
   async #commit(
     objects: FileSystemBucket,
     made: UncommittedObject,
@@ -441,7 +441,7 @@ class DirectoryStore implements BucketStore {
   async listParts(id: UploadId, { afterNumber, countMax }: ListPartsOptions): Promise<ItemPage<PartHead>> {
     const { parts } = this.#bucket(id.bucket).uploads.find(id);
     const items: PartHead[] = [];
-    // Iterates over all possible numbers, which costs no more than sorting a page.
+    // Iterates over all possible part numbers. This costs no more than sorting the parts of a page.
     for (let number = afterNumber + 1; number <= partNumberMax; number += 1) {
       const part = parts.get(number);
       if (part === undefined) continue;
@@ -464,7 +464,7 @@ class DirectoryStore implements BucketStore {
     }
   }
 
-  /** Uses a timer of the clock, which does not keep the process alive. */
+  /** Schedules the next removal of expired uploads. The clock's timer does not keep the process alive. */
   #expireLater(): void {
     this.#expiry = this.#clock.timer(expiryIntervalMs, () => {
       this.#upkeep.run(async (closing) => {
@@ -486,7 +486,7 @@ class DirectoryStore implements BucketStore {
   }
 }
 
-/** Resolves with whether a folder has a bucket's description or objects. */
+/** Resolves with true if a folder contains a bucket's description or objects. */
 async function isBucketFolder(folder: string): Promise<boolean> {
   if ((await readdir(folder)).includes("bucket.json")) return true;
   const objects = await readdir(join(folder, "objects")).catch(() => []);

@@ -34,10 +34,11 @@ export interface UploadLimits {
 }
 
 /**
- * Unfinished multipart uploads of one bucket: a folder each, with `upload.json` and for every part `<number>.json`,
- * which names its data file. An upload continues after a restart. Parts are not synced: the completed object is. A part
- * of a previous run, which a power failure may have damaged, is checked against its ETag first. A folder is renamed
- * before its removal: concurrent writes fail or end with it, and no reader sees a partly removed upload.
+ * Unfinished multipart uploads of one bucket. Each upload has a folder with `upload.json` and, for every part, a
+ * `<number>.json` that names the data file. An upload continues after a restart. Parts are not synced, only the
+ * completed object is. Parts of a previous run may be damaged by a power failure, so they are first checked against
+ * their ETags. A folder is renamed before it is removed: concurrent writes then fail, and no reader sees a partly
+ * removed upload.
  */
 export class DirectoryUploads {
   readonly #folder: string;
@@ -53,7 +54,7 @@ export class DirectoryUploads {
   #isClosed = false;
   readonly locks = new KeyedLock();
 
-  /** `trash`: a folder on the same disk, which its owner empties. */
+  /** `trash`: a folder on the same file system for removed uploads. Its owner deletes the content. */
   constructor(folder: string, tools: { trash: string; pool: HashPool; clock: Clock; limits: UploadLimits }) {
     this.#folder = folder;
     this.#trash = tools.trash;
@@ -63,8 +64,8 @@ export class DirectoryUploads {
   }
 
   /**
-   * Reads the uploads. Removes those older than `uploadAgeMsMax`, and those whose creation, or removal after
-   * completion, was interrupted.
+   * Reads the uploads. Removes uploads that are older than `uploadAgeMsMax`, and those whose creation or removal was
+   * interrupted.
    */
   async load(bucket: string, isCompleted: (head: UploadHead) => boolean, logger: Logger): Promise<void> {
     await mkdir(this.#folder, { recursive: true });
@@ -111,7 +112,7 @@ export class DirectoryUploads {
       await mkdir(folder);
       const description = Buffer.from(checksummedText({ head, options }));
       await createDurably(join(folder, "upload.json"), [description], [() => syncFolder(this.#folder)]);
-      // Another bucket with this name may own the folder by now.
+      // The bucket may have been deleted, and a new bucket with this name may own the folder.
       if (this.#isClosed) throw noSuchBucket();
     } catch (cause) {
       await rm(folder, { recursive: true, force: true });
@@ -248,14 +249,14 @@ export class DirectoryUploads {
     return this.#clock.epochMs() - startedMs > this.#limits.uploadAgeMsMax;
   }
 
-  /** Prevents new uploads after the bucket's deletion; the caller removes the folder. */
+  /** Prevents new uploads after the bucket's deletion. The caller removes the folder. */
   close(): void {
     this.#isClosed = true;
     this.#uploads.clear();
     this.#sorted.load([]);
   }
 
-  /** Joins the parts from `chooseParts` to the object at `path`, which the caller syncs. */
+  /** Joins the parts that `chooseParts` returned into the object's file at `path`. The caller syncs the file. */
   async assemble(upload: MultipartUpload, parts: readonly StoredPart[], path: string, signal: AbortSignal) {
     const folder = join(this.#folder, upload.head.uploadId);
     const bytesMax = this.#limits.objectBytesMax;

@@ -2,7 +2,8 @@ import { open, rename, rm, type FileHandle } from "node:fs/promises";
 import { dirname } from "node:path";
 
 /**
- * Writes all buffers; `writev` may write less than given without an error, and then the rest is written as one buffer.
+ * Writes all buffers at an offset. `writev` may write fewer bytes without an error; the remaining bytes are then
+ * written as one buffer.
  */
 export async function writeBuffers(
   file: FileHandle,
@@ -17,9 +18,10 @@ export async function writeBuffers(
 }
 
 /**
- * Creates a file under a new name; it is durable when this resolves. The file and its folder are synced together, which
- * the disk does in one flush: a power failure may leave the name without its bytes, which was never acknowledged and
- * which a reader detects. `others` are synced with them. On failure nothing is left.
+ * Creates a file with a new name. The file is durable when this resolves. The file and its folder are synced
+ * concurrently, which the disk does in one flush. After a power failure, the name may therefore exist without its
+ * bytes. Such a write was never acknowledged, and readers detect it. `others` run concurrently with the syncs. On
+ * failure, the file is removed.
  */
 export async function createDurably(
   path: string,
@@ -64,7 +66,7 @@ export async function syncFolder(path: string): Promise<void> {
   await syncFile(path);
 }
 
-/** Waits for all tasks; throws the first error once all have ended. */
+/** Waits until all tasks have ended. Then rejects with the first error, if any. */
 export async function awaitAll(tasks: readonly Promise<void>[]): Promise<void> {
   for (const each of await Promise.allSettled(tasks)) if (each.status === "rejected") throw each.reason;
 }

@@ -33,11 +33,13 @@ const put = (store: BucketStore, key: string, text: string) =>
   store.put("bkt", key, Readable.from([Buffer.from(text)]), { signal });
 const textOf = async (store: BucketStore, key: string) => (await buffer((await store.get("bkt", key)).body)).toString();
 
-/** Copies the folder as kill -9 leaves it. A file that is not renamed yet may vanish during the copy. */
+/**
+ * Copies the folder, which simulates `kill -9`. Skips the unfinished snapshot, which may be renamed during the copy.
+ */
 const copied = (from: string, to: string) =>
   cp(from, to, { recursive: true, filter: (path) => !path.endsWith("objects.snapshot.new") });
 
-/** Resolves with the heads of all objects, in order, and their bytes. */
+/** Resolves with the heads and contents of all objects, in the order of their keys. */
 async function contentsOf(folder: string) {
   await using store = await openDirectoryStore({ folder, logger });
   const { objects } = await store.list("bkt", { prefix: "", delimiter: "", startAfter: "", keysMax: 1000 });
@@ -53,14 +55,17 @@ async function made(folder: string, texts: Readonly<Record<string, string>>, clo
   return store;
 }
 
-/** The files that hold entries, by their keys' hashes. */
+/** Returns the paths of all entry files, by the hash of the key. */
 async function entryPaths(folder: string): Promise<ReadonlyMap<string, string>> {
   const objects = join(bucketOf(folder), "objects");
   const names = (await readdir(objects, { recursive: true })).filter((name) => name.endsWith(".json"));
   return new Map(names.map((name) => [name.slice(3, 67), join(objects, name)]));
 }
 
-/** Damages the beginning of each entry's file, so that a start that reads it quarantines it. */
+/**
+ * Damages the first bytes of each entry file. A start that reads these files, instead of the snapshot, quarantines
+ * them.
+ */
 async function spoilEntries(folder: string): Promise<void> {
   for (const path of (await entryPaths(folder)).values()) {
     const bytes = await readFile(path);
@@ -111,7 +116,7 @@ test("after kill -9 only objects since the last snapshot are read from their fil
 
 type Step =
   | { readonly do: "put" | "delete" | "describe"; readonly key: string; readonly text: string }
-  /** A kill or a stop, and what then becomes of the snapshot, at an offset in it. */
+  /** A kill or a regular stop, followed by damage to the snapshot at an offset. */
   | { readonly do: "end"; readonly isKill: boolean; readonly damage: keyof typeof damages; readonly at: number };
 
 const damages = {
@@ -299,7 +304,7 @@ test("a snapshot that cannot be written fails no write, and the next start reads
     const log = createLogger((_, message) => logged.push(message));
     await (await made(folder, {}))[Symbol.asyncDispose]();
     const store = await openDirectoryStore({ folder, logger: log });
-    // The open writes the missing snapshot in the background.
+    // Opening the store writes a missing snapshot in the background.
     await eventually(async () => (await stat(snapshotOf(folder)).catch(() => null)) !== null);
     // Simulates a full disk: the file can be neither created nor written.
     await mkdir(`${snapshotOf(folder)}.new`);
@@ -328,7 +333,7 @@ test("of consecutive failures to write a snapshot only the first is logged", asy
     const failTwice = async () => {
       const end = writeCount + 2;
       await eventually(() => (snapshot.changed(2000), writeCount >= end));
-      // The second failure is logged, if at all, in the microtasks after the write began.
+      // A second log message, if any, is written in the microtasks after the write begins.
       await setImmediate();
     };
     await failTwice();

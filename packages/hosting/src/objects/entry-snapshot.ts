@@ -6,9 +6,9 @@ import { keyHash, type ObjectEntry } from "./object-entry.ts";
 const header = checksummedLine(JSON.stringify({ entries: 1 }));
 const entriesPerWrite = 500;
 const readBytes = 2 ** 20;
-/** An entry has a key and headers of some kilobytes at most. */
+/** Maximum bytes of a line. Keys and headers of one entry have only a few kilobytes. */
 const lineBytesMax = 2 ** 20;
-/** A snapshot is written after this many changes, and at least a tenth of the entries. */
+/** A snapshot is written after this number of changes plus a tenth of the number of entries. */
 const changesMin = 1000;
 
 export interface EntrySnapshotOptions {
@@ -20,17 +20,17 @@ export interface EntrySnapshotOptions {
 
 /** The content of a snapshot. */
 export interface EntrySnapshotContent {
-  /** The entries of existing files, by their keys' hashes. */
+  /** The entries whose files exist, by the hash of the key. */
   readonly known: ReadonlyMap<string, ObjectEntry>;
-  /** The highest version in it, including those of deleted files. */
+  /** The highest version in the snapshot, including entries whose files were deleted. */
   readonly versionMax: number;
 }
 
 /**
- * A bucket's entries in one file, so that a start need not open each object's file: on a disk that reads 1000 files per
- * second, 50,000 would take 50 s. The folders determine which objects exist, and the name of an entry's file is never
- * reused, so a line is correct or of a deleted file. A missing or damaged line costs the next start one file to open.
- * The snapshot is not synced, and no write fails because of it.
+ * A copy of a bucket's entries in one file, so that a start does not open each object's file. On a disk that reads 1000 files per second,
+ * 50,000 objects would take 50 s. The folders, not the snapshot, determine which objects exist. File names of entries are never reused, so a
+ * line is either correct or belongs to a deleted file. For a missing or damaged line, the next start opens one file. The snapshot is not
+ * synced, and a failed write of it fails no other write.
  */
 export class EntrySnapshot implements AsyncDisposable {
   readonly #options: EntrySnapshotOptions;
@@ -43,9 +43,7 @@ export class EntrySnapshot implements AsyncDisposable {
     this.#options = options;
   }
 
-  /**
-   * Reads the snapshot, and removes an incomplete one: an unread line may name a version that will be assigned again.
-   */
+  /** Reads the snapshot, and removes it if it is incomplete. Otherwise, a version in an unread line could be assigned again. */
   async read(isThere: (hash: string, version: number) => boolean): Promise<EntrySnapshotContent> {
     const { path } = this.#options;
     const known = new Map<string, ObjectEntry>();
@@ -55,7 +53,7 @@ export class EntrySnapshot implements AsyncDisposable {
       const hash = keyHash(entry.head.key);
       if (isThere(hash, entry.version)) known.set(hash, entry);
     };
-    // A damaged snapshot, or a disk that cannot read it, does not stop the start.
+    // A damaged or unreadable snapshot must not prevent the start.
     const isWhole = await readSnapshot(path, take).catch(() => false);
     if (!isWhole) {
       await rm(path, { recursive: true, force: true });
@@ -65,24 +63,30 @@ export class EntrySnapshot implements AsyncDisposable {
     return { known, versionMax };
   }
 
-  /** Counts entries that the snapshot lacks, and deleted ones that it has. */
+  /**
+   * Counts changes since the last snapshot: new entries that it lacks and deleted entries that it contains. Writes a new snapshot after enough
+   * changes.
+   */
   changed(count = 1): void {
     this.#changeCount += count;
     const isDue = this.#changeCount > changesMin + this.#options.entries.size / 10;
     if (isDue && !this.#isClosed) this.#writing ??= this.#write().finally(() => (this.#writing = null));
   }
 
-  /** Writes a snapshot that lacks more than a hundredth of the entries; the next start reads fewer files faster than this writes all lines. */
+  /**
+   * Writes a new snapshot if more than one percent of the entries have changed. With fewer changes, reading the changed files at the next
+   * start is faster.
+   */
   async [Symbol.asyncDispose](): Promise<void> {
     this.#isClosed = true;
     await this.#writing;
     if (this.#changeCount > this.#options.entries.size / 100) await this.#write();
   }
 
-  /** Replaces the snapshot; the previous one stays until the new one is complete. */
+  /** Replaces the snapshot. The previous one is kept until the new one is complete. */
   async #write(): Promise<void> {
     const { path, entries, logger } = this.#options;
-    // Reset after a failure, too: the next attempt comes after as many further changes.
+    // Reset even if the write fails, so that the next attempt follows after the same number of changes.
     this.#changeCount = 0;
     const aside = asideOf(path);
     try {
@@ -115,9 +119,9 @@ async function writeSnapshot(path: string, entries: readonly ObjectEntry[]): Pro
   }
 }
 
-/** Resolves with whether the whole snapshot was read. */
+/** Resolves with true if the complete snapshot was read. */
 async function readSnapshot(path: string, take: (entry: ObjectEntry) => void): Promise<boolean> {
-  // A pipe at this path would block the open forever.
+  // Opening a named pipe at this path would block forever.
   if (!(await lstat(path)).isFile()) return false;
   await using file = await open(path, "r");
   let isWhole = true;
@@ -135,8 +139,8 @@ async function readSnapshot(path: string, take: (entry: ObjectEntry) => void): P
 }
 
 /**
- * Yields the lines of a file, including a last one without line feed; each is valid until the next. Throws for a line
- * that is too long.
+ * Yields the lines of a file, including a last line without line feed. Each line is valid until the next one is requested. Throws if a line is
+ * too long.
  */
 async function* linesOf(file: FileHandle): AsyncGenerator<Buffer> {
   const buffer = Buffer.allocUnsafe(readBytes + lineBytesMax);

@@ -4,7 +4,7 @@ export const formatHashRequest = (order: HashRequest): string => `${JSON.stringi
 
 export const formatHashReply = (reply: HashReply): string => `${JSON.stringify(reply)}\n`;
 
-/** Returns null for a line that is no reply, such as a warning of Node. */
+/** Parses a line of the hashing process. Returns null for any other output, such as a warning of Node. */
 export function parseHashReply(line: string): HashReply | null {
   return line.startsWith('{"id":') ? (JSON.parse(line) as HashReply) : null;
 }

@@ -1,5 +1,5 @@
 /**
- * Niceness of hashing threads: serving requests has priority, and of a body's hash only the last bytes are waited for.
- * Threads with the default niceness get three times as much of a contended processor.
+ * Niceness of hashing threads. Serving requests has priority, because a request waits only for the hash of the last
+ * bytes of a body. Threads with the default niceness get three times as much CPU time on a busy processor.
  */
 export const hashThreadNiceness = 5;

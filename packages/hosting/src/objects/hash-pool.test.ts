@@ -17,7 +17,7 @@ const body = Buffer.alloc(3 * 2 ** 20, "bytes of a body ");
 await writeFile(path, body);
 const md5 = createHash("md5").update(body).digest("base64");
 
-/** Resolves with the hashing processes that this process has started. */
+/** Resolves with the ids of the hashing processes that this process has started. */
 async function hashingPids(): Promise<number[]> {
   const children = await childrenOf(process.pid);
   const named = children.map(async (pid) => ({ pid, line: await readProcessFile(pid, "cmdline") }));
@@ -27,8 +27,8 @@ async function hashingPids(): Promise<number[]> {
 }
 
 /**
- * Returns whether Linux divides processors by sessions and accepts each change of their priority. From processes without
- * CAP_SYS_ADMIN it accepts ten a second in total.
+ * Returns true if Linux schedules by session (autogroup) and accepts every change of a session's niceness. Without
+ * CAP_SYS_ADMIN, Linux accepts only ten changes per second in total.
  */
 function canBeNice(): boolean {
   const [, effective = "0"] = /^CapEff:\s*([0-9a-f]+)$/m.exec(readFileSync("/proc/self/status", "utf8")) ?? [];
@@ -41,7 +41,7 @@ function canBeNice(): boolean {
   }
 }
 
-/** Returns the niceness of each thread of a process whose niceness is not that of this process. */
+/** Returns the niceness of each thread of a process that differs from this process's niceness. */
 function nicerThreads(pid: number): readonly (string | undefined)[] {
   const own = String(getPriority());
   const niceness = readdirSync(`/proc/${pid}/task`).map((task) => {
@@ -73,7 +73,7 @@ test("a file is hashed while it is written, by a process of low priority", async
   assert.deepEqual(await hash.end(body.byteLength), { md5 });
   const [pid = 0, ...others] = await hashingPids();
   assert.deepEqual(others, []);
-  // This process may be nice itself.
+  // The niceness of this process may differ from 0.
   assert.deepEqual(nicerThreads(pid), [String(Math.min(19, getPriority() + 5))]);
   if (!canBeNice()) return;
   assert.match(readFileSync(`/proc/${pid}/autogroup`, "utf8"), /nice 5\n$/);

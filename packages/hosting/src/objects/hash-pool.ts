@@ -6,7 +6,10 @@ import type { DigestName } from "./checksum.ts";
 import { parseHashReply, formatHashRequest } from "./hash-lines.ts";
 import type { HashRequest, HashReply } from "./hash-worker.ts";
 
-/** The hash of a file that is being written, computed off the serving thread. Disposal before its end cancels it. */
+/**
+ * The hash of a file that is being written, computed in another process. Disposing it before `end` cancels the
+ * computation.
+ */
 export interface FileHash extends Disposable {
   /** Reports that the first `byteLength` bytes are written. */
   written(byteLength: number): void;
@@ -18,16 +21,16 @@ interface Waiter {
   reject(error: Error): void;
 }
 
-/** Idle time after which the process ends: it uses about 40 MB. */
+/** Idle milliseconds after which the process ends, because it uses about 40 MB. */
 const idleMs = 60_000;
-/** A reply has the digests of one body, or an error. */
+/** Maximum bytes of a reply: the digests of one body, or an error. */
 const replyBytesMax = 64 * 1024;
 
 /**
- * Hashes long bodies in a process of low priority. Hashing threads of the serving process delayed one client's requests
- * on a machine with two processors (`bench/rows/busy.ts`): the 99th percentile was 16 ms, and 11 ms with nice threads,
- * because Linux does not prefer containers and clients, which are other sessions. A nice process in a session of its
- * own gives 5 ms. The process exists while bodies arrive, and a minute longer.
+ * Hashes long bodies in a low-priority process. On a machine with two processors, the 99th percentile of one client's
+ * latency was 16 ms with hashing threads in the serving process (`bench/rows/busy.ts`). It was 11 ms with niced
+ * threads, because Linux shares CPU time between sessions, and containers and clients run in other sessions. A niced
+ * process in its own session reduces it to 5 ms. The process exists while bodies arrive, and for one more minute.
  */
 export class HashPool implements AsyncDisposable {
   readonly #clock: Clock;
@@ -41,7 +44,7 @@ export class HashPool implements AsyncDisposable {
     this.#threadsMax = threadsMax;
   }
 
-  /** Hashes the file's bytes from `offset` on. */
+  /** Starts to hash a file from `offset` on, while it is being written. */
   follow(path: string, names: readonly DigestName[], offset: number): FileHash {
     this.#idle?.[Symbol.dispose]();
     if (this.#process === null || this.#process.hasEnded) {
@@ -77,12 +80,12 @@ export class HashPool implements AsyncDisposable {
   }
 }
 
-/** One process, from its start to its end. */
+/** One run of the hashing process. */
 class HashProcess implements AsyncDisposable {
   readonly #started: Promise<SpawnedProcess>;
   /** Null until the process has started. */
   #input: Writable | null = null;
-  /** Requests from before the process has started: those of a few milliseconds. */
+  /** Requests that arrive before the process has started, which takes a few milliseconds. */
   readonly #early: string[] = [];
   #nextId = 1;
   #end: Error | null = null;

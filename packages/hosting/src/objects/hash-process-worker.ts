@@ -1,6 +1,6 @@
 /**
- * The hashing process, with at most as many threads as its argument says: reads requests from its standard input, one
- * JSON text per line, and prints a reply for each completed body.
+ * The entry point of the hashing process. Its argument is the maximum number of threads. It reads requests from
+ * standard input, one JSON text per line, and prints a reply for each completed body.
  */
 import { existsSync, writeFileSync } from "node:fs";
 import { createInterface } from "node:readline";
@@ -11,11 +11,14 @@ import type { HashRequest, HashReply } from "./hash-worker.ts";
 
 interface HashThread {
   readonly worker: Worker;
-  /** Ids of the bodies that it hashes. */
+  /** Ids of the bodies that this thread hashes. */
   readonly ids: Set<number>;
 }
 
-/** Maximum number of threads, started for concurrent bodies. One thread hashes at least 500 MB per second. */
+/**
+ * Maximum number of threads. More than one thread is started only for concurrent bodies; one thread hashes at least 500
+ * MB per second.
+ */
 const threadsMax = Number(process.argv[2]);
 const autogroup = "/proc/self/autogroup";
 
@@ -23,9 +26,9 @@ const threads: HashThread[] = [];
 const threadOf = new Map<number, HashThread>();
 
 /**
- * Lowers the priority of the session. Where Linux divides processors by sessions, a thread's niceness
- * (`hash-worker.ts`) counts only within its session. Called after the first thread has started: on a busy machine a
- * start with low priority takes seconds.
+ * Lowers the priority of this process's session. If Linux schedules by session (autogroup), the niceness of a thread
+ * (`hash-worker.ts`) matters only within its session. Call it after the first thread has started: on a busy machine, a
+ * thread start with low priority takes seconds.
  */
 function lowerPriority(): void {
   try {
@@ -38,7 +41,7 @@ function lowerPriority(): void {
 
 function serve(request: HashRequest): void {
   const thread = request.at === "open" ? chooseThread() : threadOf.get(request.id);
-  // The body's thread has failed meanwhile, which was reported.
+  // The thread of this body has failed, and the failure was already reported.
   if (thread === undefined) return;
   if (request.at === "open") {
     threadOf.set(request.id, thread);
@@ -48,7 +51,7 @@ function serve(request: HashRequest): void {
   if (request.at === "cancel") forget(request.id);
 }
 
-/** Returns an idle thread, else a new one, else the one with the fewest bodies. */
+/** Returns an idle thread; otherwise a new thread; at the maximum number, the thread with the fewest bodies. */
 function chooseThread(): HashThread {
   const [least] = threads.toSorted((a, b) => a.ids.size - b.ids.size);
   if (least !== undefined && (least.ids.size === 0 || threads.length >= threadsMax)) return least;
@@ -75,5 +78,5 @@ function forget(id: number): void {
 
 chooseThread().worker.once("online", lowerPriority);
 for await (const line of createInterface({ input: process.stdin })) serve(JSON.parse(line) as HashRequest);
-// The parent process has ended: the work in progress is of no use.
+// The parent process has ended, so the work in progress is useless.
 process.exit();

@@ -15,12 +15,15 @@ export type HashRequest =
   | { readonly at: "written" | "end"; readonly id: number; readonly byteLength: number }
   | { readonly at: "cancel"; readonly id: number };
 
-/** The final reply for a body; its id is forgotten afterwards. */
+/** The only reply for a body. The id is invalid afterwards. */
 export type HashReply =
   | { readonly id: number; readonly digests: Partial<Record<DigestName, string>> }
   | { readonly id: number; readonly failure: string };
 
-/** Files that are hashed while they are written, read back from the page cache: no byte crosses between threads. */
+/**
+ * Files that are hashed while they are written. Their bytes are read from the page cache, so that no bytes are sent
+ * between processes.
+ */
 const following = new Map<number, { file: number; offset: number; at: number; digest: BodyDigest }>();
 const buffer = Buffer.allocUnsafe(2 ** 20);
 
@@ -59,7 +62,7 @@ function forget(id: number): void {
   if (job !== undefined) closeSync(job.file);
 }
 
-// The priority of this thread on Linux; on other systems of the whole process, which only hashes.
+// Sets the priority of this thread on Linux. On other systems it affects the whole process, which only hashes.
 setPriority(Math.min(constants.priority.PRIORITY_LOW, getPriority() + hashThreadNiceness));
 parentPort?.on("message", (order: HashRequest) => {
   let reply: HashReply | null;

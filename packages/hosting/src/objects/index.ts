@@ -1,4 +1,4 @@
-/** Object stores and archives. */
+/** Object stores (in a directory or an S3 service), and the unpacking of model archives. */
 export {
   nullIfAbsent,
   checksumAlgorithms,

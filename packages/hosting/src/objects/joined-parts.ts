@@ -1,18 +1,18 @@
-/** The position of a part in the file of joined parts. */
+/** The location of a part in the file of joined parts. Dispose it after the write. */
 export interface PartSlot extends Disposable {
   readonly offset: number;
-  /** Marks the part as written: its position is not assigned again. */
+  /** Marks the part as written, so that the location is not assigned again. */
   keep(): void;
 }
 
-/** The name of the file of joined parts in the folder of an upload. */
+/** Name of the file of joined parts in an upload's folder. */
 export const joinedFileName = "joined";
 
 /**
- * Parts that are written at their position in the object, so that completing an upload copies nothing. Clients split
- * objects into parts of equal size, except the last: the first part that arrives determines the size. A position is
- * assigned once; a part that was uploaded before, is longer, or arrives during the completion is written to a file of
- * its own.
+ * Assigns parts to their final offsets in one file, so that completing an upload copies nothing. Clients split objects
+ * into parts of equal size, except the last part. The first part that arrives determines this size. Each offset is
+ * assigned once. A part is written to a separate file if it is longer, was uploaded before, or arrives during the
+ * completion.
  */
 export class JoinedParts {
   readonly #byteLengthMax: number;
@@ -21,15 +21,15 @@ export class JoinedParts {
   #writerCount = 0;
   #isClosed: boolean;
 
-  /** `isClosed`: no positions are assigned, for an upload of a previous run. */
+  /** `isClosed`: true for an upload of a previous run, whose new parts all get separate files. */
   constructor(options: { readonly byteLengthMax: number; readonly isClosed: boolean }) {
     this.#byteLengthMax = options.byteLengthMax;
     this.#isClosed = options.isClosed;
   }
 
   /**
-   * Returns the position of a part of this length; null if it needs a file of its own. The caller disposes it after the
-   * write.
+   * Returns the location for a part of this length; null if the part needs a separate file. The caller disposes it
+   * after the write.
    */
   slot(partNumber: number, byteLength: number | undefined, partBytesMin: number): PartSlot | null {
     if (this.#isClosed || byteLength === undefined || this.#taken.has(partNumber)) return null;
@@ -53,8 +53,8 @@ export class JoinedParts {
   }
 
   /**
-   * Returns whether the file begins with exactly these parts and no write is in progress; then no more positions are
-   * assigned. False changes nothing.
+   * Returns true if the file consists of exactly these parts and no write is in progress; no more locations are
+   * assigned then. Returns false and changes nothing otherwise.
    */
   close(
     parts: readonly {
@@ -68,7 +68,7 @@ export class JoinedParts {
       if (offset !== end) return false;
       end += byteLength;
     }
-    // The file must end with the last part: an uploaded part that the client does not list would become part of the
+    // The file must contain no other part: an uploaded part that the client does not list would become part of the
     // object.
     if (this.#writerCount > 0 || this.#taken.size !== parts.length) return false;
     this.#isClosed = true;

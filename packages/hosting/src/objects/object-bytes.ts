@@ -7,16 +7,16 @@ import type { ObjectEntry } from "./object-entry.ts";
 
 const chunkBytes = 2 ** 18;
 
-/** An open object: its bytes stay as they were at opening, even if the key is overwritten or deleted. */
+/** An open object. Its bytes do not change, even if the key is overwritten or deleted. */
 export interface OpenObject {
   readonly entry: ObjectEntry;
   readonly file: FileHandle;
 }
 
 /**
- * Streams the bytes from `start` to before `end` and closes the file at the end. A complete read is checked against the
- * object's CRC before its last bytes are returned, so that no reader gets all bytes of a damaged object. Calls
- * `onDamage` once for damaged bytes, before the stream fails.
+ * Streams the bytes from `start` (inclusive) to `end` (exclusive) and closes the file at the end. A complete read is
+ * checked against the object's CRC before the last bytes are returned, so that no reader receives all bytes of a
+ * damaged object. If bytes are damaged, calls `onDamage` once and fails the stream.
  */
 export function readObjectBytes(
   { entry, file }: OpenObject,
@@ -33,7 +33,7 @@ export function readObjectBytes(
   };
   const next = async (): Promise<Buffer | null> => {
     if (at === end) return null;
-    // Allocated outside of Node's pool, for the reader alone.
+    // Not from Node's pool, so that the reader owns the complete buffer.
     const chunk = Buffer.allocUnsafeSlow(Math.min(chunkBytes, end - at));
     for (let filled = 0; filled < chunk.byteLength;) {
       const { bytesRead } = await file.read(chunk, filled, chunk.byteLength - filled, entry.offset + at);
@@ -48,7 +48,7 @@ export function readObjectBytes(
     return chunk;
   };
   const body: Readable = new Readable({
-    // One chunk is read while the previous one is sent.
+    // Allows one chunk to be read while the previous one is sent.
     highWaterMark: 2 * chunkBytes,
     read: () =>
       void next().then(

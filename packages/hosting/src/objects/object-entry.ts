@@ -7,22 +7,27 @@ import type { ObjectHead } from "./object-store.ts";
 /** The stored description of an object. */
 export interface ObjectEntry {
   readonly head: ObjectHead;
-  /** The version of the file with this entry, from 1. The highest version of a key is the object. */
+  /** Version of the entry file, starting at 1. The entry with the highest version of a key is the object. */
   readonly version: number;
-  /** Name of the file with the bytes; null: they follow the entry. */
+  /** Name of the file with the bytes; null if the bytes follow the entry. */
   readonly data: string | null;
-  /** Offset of the bytes in that file. */
+  /** Offset of the bytes in the file that contains them. */
   readonly offset: number;
   /** CRC-32 of the bytes. */
   readonly crc32: number;
-  /** The multipart upload that made it, so that completing it twice returns the same result. */
+  /**
+   * The multipart upload that created the object, so that completing it twice returns the same result; null for a put.
+   */
   readonly uploadId: string | null;
 }
 
-/** The content of an entry's file; its version is in the name. */
+/** The content of an entry file. The version is in the file's name. */
 export type StoredEntry = Omit<ObjectEntry, "version" | "offset">;
 
-/** Returns a key's name in the file system: independent of slashes, length, case and Unicode forms. */
+/**
+ * Returns the file name for a key. It is a hash, so that slashes, length, case and Unicode normalization of keys do not
+ * matter.
+ */
 export const keyHash = (key: string): string => createHash("sha256").update(key).digest("hex");
 
 const versionDigits = 11;
@@ -35,7 +40,7 @@ export interface EntryName {
   readonly version: number;
 }
 
-/** Returns null for a name that is not an entry's. */
+/** Parses the name of an entry file; returns null for any other name. */
 export function parseEntryName(name: string): EntryName | null {
   const match = /^([0-9a-f]{64})\.([0-9a-z]{11})\.json$/.exec(name);
   if (match === null) return null;
@@ -47,16 +52,16 @@ export const dataFileName = (entry: ObjectEntry): string =>
   entry.data ?? entryFileName(keyHash(entry.head.key), entry.version);
 
 const lengthDigits = 8;
-/** The first line: a checksummed line with the length of the next. */
+/** Length of the first line, a checksummed line with the length of the second line. */
 const firstLineBytes = checksummedLine("0".repeat(lengthDigits)).length + 1;
-/** Bytes of the first read: enough for the entry of nearly every object. */
+/** Bytes of the first read, which contains the complete entry of nearly every object. */
 const readAheadBytes = 2048;
 const lineBytesMax = 2 ** 20;
 const lineFeed = 0x0a;
 
 /**
- * Returns the beginning of an entry's file: two checksummed lines, the first with the length of the second. The
- * object's bytes may follow.
+ * Returns the start of an entry file: two checksummed lines, the first with the length of the second. The object's
+ * bytes may follow.
  */
 export function encodeEntry(stored: StoredEntry): Buffer {
   const { head, data, crc32: sum, uploadId } = stored;
@@ -67,13 +72,13 @@ export function encodeEntry(stored: StoredEntry): Buffer {
 
 export interface EntryReadResult {
   readonly entry: ObjectEntry;
-  /** One of its bits had flipped and was corrected: the file has to be rewritten. */
+  /** True if one flipped bit was corrected. The caller must rewrite the file. */
   readonly isRepaired: boolean;
 }
 
 /**
- * Reads an entry. Throws if it cannot be read, belongs to another key, or its bytes are cut short. `checksBytes`:
- * throws also if the bytes do not match their CRC.
+ * Reads an entry. Rejects if it cannot be read, belongs to another key, or the bytes are truncated. If `checksBytes` is
+ * true, also rejects if the bytes do not match their CRC.
  */
 export async function readEntryFile(
   path: string,
@@ -117,12 +122,12 @@ async function readLines(file: FileHandle): Promise<EntryLines> {
   if (second === null) throw new Error("its checksum does not match");
   const stored = JSON.parse(second.text) as StoredEntry;
   const size = bytesRead < readAheadBytes ? bytesRead : (await file.stat()).size;
-  // The checksums do not cover the line feeds.
+  // The checksums do not cover the line feeds, so a damaged line feed is repaired, too.
   const hasLineFeeds = ahead[firstLineBytes - 1] === lineFeed && line.at(-1) === lineFeed;
   return { stored, isRepaired: first.isRepaired || second.isRepaired || !hasLineFeeds, byteLength: end, size };
 }
 
-/** Throws if the file ends earlier. */
+/** Reads exactly `byteLength` bytes. Rejects if the file ends earlier. */
 export async function readExactly(file: FileHandle, offset: number, byteLength: number): Promise<Buffer> {
   const bytes = Buffer.allocUnsafe(byteLength);
   for (let at = 0; at < byteLength;) {

@@ -1,7 +1,10 @@
 import type { ListOptions, ListPage, ObjectHead } from "./object-store.ts";
 import { SortedList } from "./sorted-list.ts";
 
-/** Compares keys by their UTF-8 bytes. UTF-16 order differs only between a surrogate and U+E000 to U+FFFF. */
+/**
+ * Compares keys in the order of their UTF-8 bytes, as S3 does. The order of UTF-16 units differs only between
+ * surrogates and U+E000 to U+FFFF.
+ */
 export function compareKeys(a: string, b: string): number {
   const length = Math.min(a.length, b.length);
   for (let at = 0; at < length; at += 1) {
@@ -14,10 +17,10 @@ export function compareKeys(a: string, b: string): number {
 
 const rank = (unit: number) => (unit < 0xd800 ? unit : unit >= 0xe000 ? unit - 0x800 : unit + 0x2000);
 
-/** Maximum number of hidden keys that one page skips: one or two milliseconds of work. */
+/** Maximum number of hidden keys that one page skips, which takes one or two milliseconds. */
 const skippedKeysMax = 1000;
 
-/** All heads of a bucket, sorted: a listing takes two binary searches and a walk, without disk access. */
+/** The heads of all objects of a bucket, sorted by key. A listing needs two binary searches and no disk access. */
 export class ObjectIndex<Entry extends { readonly head: ObjectHead }> {
   readonly #entries = new Map<string, Entry>();
   readonly #keys = new SortedList<string>(compareKeys);
@@ -30,12 +33,12 @@ export class ObjectIndex<Entry extends { readonly head: ObjectHead }> {
     return this.#entries.get(key);
   }
 
-  /** Returns the entries in no particular order. */
+  /** Returns the entries in arbitrary order. */
   all(): Iterable<Entry> {
     return this.#entries.values();
   }
 
-  /** Sets the entries once, at opening. */
+  /** Sets the initial entries. Call it once, when the bucket is opened. */
   load(entries: readonly Entry[]): void {
     for (const entry of entries) this.#entries.set(entry.head.key, entry);
     this.#keys.load(this.#entries.keys());
@@ -74,7 +77,7 @@ export class ObjectIndex<Entry extends { readonly head: ObjectHead }> {
       }
       if (!isDone && !isListed(key)) {
         skippedCount += 1;
-        // The next page would take a key that equals the group's name for the whole group.
+        // Exception: if the page ended at a key that equals a common prefix, the next page would skip the whole group.
         if (skippedCount >= skippedKeysMax && key !== group) return { objects, commonPrefixes, nextStartAfter: key };
         at += 1;
         continue;

@@ -14,18 +14,18 @@ import {
   type ObjectEntry,
 } from "./object-entry.ts";
 
-/** Number of concurrent file reads in a folder. */
+/** Maximum number of concurrent file reads in a folder. */
 const lanes = 32;
 
-/** A folder of objects with the names in it. */
+/** A folder of objects and the names of the files in it. */
 export interface ListedShard {
   readonly folder: string;
   readonly names: ReadonlySet<string>;
-  /** Files of entries by their keys' hashes. */
+  /** Entry files, by the hash of the key. */
   readonly keys: ReadonlyMap<string, readonly EntryName[]>;
 }
 
-/** Lists a folder; quarantines files that are not the store's. */
+/** Lists a folder, and quarantines files that the store did not create. */
 export async function listShard(folder: string, logger: Logger): Promise<ListedShard> {
   const found = (await readdir(folder, { withFileTypes: true })).filter(({ name }) => !isQuarantined(name));
   const names = new Set<string>();
@@ -42,21 +42,21 @@ export async function listShard(folder: string, logger: Logger): Promise<ListedS
 
 export interface ReadShardOptions {
   readonly logger: Logger;
-  /** Returns the known entry of a key's file, of any version, without reading it. */
+  /** Returns the entry of a key, in any version, if it is known without reading the file. */
   readonly known: (hash: string) => ObjectEntry | undefined;
-  /** Returns a version that no file of the bucket has had. */
+  /** Returns a version that was never used in the bucket. */
   readonly nextVersion: () => number;
 }
 
 export interface ReadShard {
   readonly entries: readonly ObjectEntry[];
-  /** Number of entries that were unknown or differed from the files. */
+  /** Number of entries that had to be read, because they were unknown or differed from the files. */
   readonly readCount: number;
 }
 
 /**
- * Reads the unknown entries of one folder and removes the remains of interrupted writes: data files that no entry
- * names, and all versions of a key but the highest undamaged one. Damaged files are quarantined and logged.
+ * Reads the unknown entries of one folder and removes files that interrupted writes left: data files that no entry
+ * refers to, and all versions of a key except the highest undamaged one. Damaged files are quarantined and logged.
  */
 export async function readShard(shard: ListedShard, options: ReadShardOptions): Promise<ReadShard> {
   const { folder, names, keys } = shard;
@@ -72,7 +72,7 @@ export async function readShard(shard: ListedShard, options: ReadShardOptions): 
     else unknown.push(versions);
   }
   const knownCount = entries.length;
-  // Their data files may be all that is left of an object with a damaged entry.
+  // Hashes of keys with a damaged entry. Their data files are kept, because nothing else is left of these objects.
   const damaged = new Set<string>();
   const waiting = unknown.values();
   const readNext = async () => {
@@ -92,7 +92,7 @@ export async function readShard(shard: ListedShard, options: ReadShardOptions): 
   return { entries, readCount: entries.length - knownCount };
 }
 
-/** Returns whether a name is that of an entry, of an object's bytes, or of a temporary file of either. */
+/** Returns true if a name belongs to an entry, to an object's bytes, or to a temporary file of either. */
 const isOurs = (name: string) =>
   parseEntryName(name) !== null || /^[0-9a-f]{64}\.(?:[\w-]{12}|.{1,20}\.tmp)$/.test(name);
 
@@ -106,8 +106,9 @@ interface KeyVersions {
 }
 
 /**
- * Returns the highest undamaged version of a key; null if there is none. An interrupted write leaves others: after a
- * power failure its name may be on the disk without its bytes, so it is checked before its predecessor is removed.
+ * Returns the highest undamaged version of a key; null if there is none. An interrupted write leaves several versions.
+ * After a power failure, the newest name may exist without its bytes, so it is checked before older versions are
+ * removed.
  */
 async function readNewest(key: KeyVersions): Promise<ObjectEntry | null> {
   const { folder, damaged, versions } = key;
@@ -123,7 +124,8 @@ async function readNewest(key: KeyVersions): Promise<ObjectEntry | null> {
 }
 
 /**
- * Returns null for a damaged entry, including one without its bytes, which only a disk that lost synced data leaves.
+ * Reads one version of a key. Returns null for a damaged entry, including one whose data file is missing, which happens
+ * only if a disk lost synced data.
  */
 async function readVersion(
   { folder, names, versions, logger, nextVersion }: KeyVersions,
@@ -142,7 +144,9 @@ async function readVersion(
   return null;
 }
 
-/** Rewrites an entry as another version of its key, for the same bytes, and removes the file with the flipped bit. */
+/**
+ * Writes a repaired entry as a new version of its key, with the same bytes, and removes the file with the flipped bit.
+ */
 async function rewritten(folder: string, entry: ObjectEntry, version: number, logger: Logger): Promise<ObjectEntry> {
   const hash = keyHash(entry.head.key);
   const path = join(folder, entryFileName(hash, entry.version));

@@ -21,26 +21,26 @@ async function keysOf(store: BucketStore, prefix = ""): Promise<string[]> {
   return page.objects.map((head) => head.key);
 }
 
-/** Behavior of S3 services of others that the contract accepts when it is named. */
+/** Known deviations of other S3 services. The contract tolerates those that the caller names. */
 export type AllowedDifference =
-  /** A key is a path of files: components that are empty, `.`, `..` or over 255 bytes may fail, as may `a` beside `a/b`. */
+  /** Keys are file paths. Components that are empty, `.`, `..` or over 255 bytes may fail, as may `a` if `a/b` exists. */
   | "keys are file paths"
   /** Concurrent deletes of one object by its ETag may all succeed. */
   | "concurrent deletes succeed"
-  /** An upload that does not exist is aborted without an error. */
+  /** Aborting an upload that does not exist succeeds. */
   | "unknown uploads abort"
-  /** A completed upload does not exist any more. */
+  /** An upload cannot be completed a second time. */
   | "uploads complete once"
-  /** Uploads are listed in the order of their starts. */
+  /** Uploads are listed by start time instead of by key. */
   | "uploads listed by start"
-  /** A listing of uploads can begin after a key, and not after an upload. */
+  /** A listing of uploads can start after a key, but not after an upload id. */
   | "upload id markers fail"
-  /** Writes to a bucket that is deleted meanwhile may fail with a 5xx. */
+  /** Writes to a bucket that is deleted at the same time may fail with a 5xx. */
   | "deleted buckets fail writes";
 
 /**
- * The suite for every BucketStore. `open` returns an empty store with one bucket, `bkt`; `reopened` the same store
- * after a restart.
+ * Tests that every BucketStore must pass. `open` returns an empty store with one bucket, `bkt`. `reopened` returns the
+ * same store after a restart.
  */
 export function objectStoreContract(
   name: string,
@@ -220,7 +220,7 @@ export function objectStoreContract(
   test(`${name}: a write whose upload or bucket is deleted meanwhile fails as if it did not exist`, async () => {
     await using opened = await open();
     const { store } = opened;
-    /** Returns a body of 3 MiB that calls `meanwhile` in its middle. */
+    /** Returns a body of 3 MiB that calls `meanwhile` after half of its bytes. */
     const interrupted = (meanwhile: () => Promise<void>) =>
       Readable.from(
         (async function* () {

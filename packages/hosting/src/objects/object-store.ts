@@ -2,25 +2,28 @@ import type { Readable } from "node:stream";
 import { AwsError } from "@galatea/base";
 
 /**
- * Objects by bucket and key: what S3's protocol, model downloads and captures need. Errors are AwsError with S3's codes
- * (NoSuchBucket, NoSuchKey, PreconditionFailed, InvalidRange, BadDigest, ...). A put is visible whole or not at all, and
- * survives kill -9 and power loss once acknowledged.
+ * Objects by bucket and key, for S3's protocol, model downloads and data capture. Errors are AwsError with S3's codes
+ * (NoSuchBucket, NoSuchKey, PreconditionFailed, InvalidRange, BadDigest, ...). A put is atomic: readers see the complete
+ * object or none. An acknowledged put survives `kill -9` and power loss.
  */
 export interface ObjectStore extends AsyncDisposable {
-  /** Milliseconds for which callers that poll an object may use its head again; 0 where `head` reads memory. */
+  /** Milliseconds for which callers that poll an object may reuse its head; 0 if `head` reads only memory. */
   readonly headAgeMsMax: number;
   head(bucket: string, key: string): Promise<ObjectHead>;
   /**
-   * `range` includes `start` and excludes `end`. The stream must be consumed or destroyed; its bytes stay as they were
-   * at opening, even if the key is overwritten. It fails, and this is logged, if the bytes end early or if a complete
-   * read does not match the stored checksum; then it fails before its last bytes.
+   * Opens an object. `range` includes `start` and excludes `end`. The caller must consume or destroy the stream. Its
+   * bytes do not change, even if the key is overwritten. If bytes are missing, or a complete read does not match the
+   * stored checksum, the stream fails before its last bytes and the error is logged.
    */
   get(
     bucket: string,
     key: string,
     range?: { start: number; end: number },
   ): Promise<{ head: ObjectHead; body: Readable }>;
-  /** Streams in constant memory; rejects and leaves nothing when the body errors or the signal aborts. */
+  /**
+   * Writes an object from a stream, in constant memory. If the body fails or the signal aborts, rejects and writes
+   * nothing.
+   */
   put(bucket: string, key: string, body: Readable, options: PutOptions): Promise<ObjectHead>;
   /** Deletes an object; succeeds if it does not exist. */
   delete(bucket: string, key: string, condition?: DeleteCondition): Promise<void>;
@@ -31,7 +34,7 @@ export interface ObjectHead {
   readonly bucket: string;
   readonly key: string;
   readonly byteLength: number;
-  /** With its quotes, as in the header. */
+  /** The ETag with quotes, as in the HTTP header. */
   readonly etag: string;
   readonly lastModifiedMs: number;
   readonly contentType: string;
@@ -39,7 +42,7 @@ export interface ObjectHead {
   readonly headers: Readonly<Record<string, string>>;
   /** Base64 values of the known checksums, by algorithm ("crc32", ...). */
   readonly checksums: Readonly<Record<string, string>>;
-  /** True if checksums cover the object's bytes or its parts' checksums; absent: the bytes. */
+  /** Whether checksums cover the object's bytes or the checksums of its parts; absent: the bytes. */
   readonly checksumType?: ChecksumType;
 }
 
@@ -47,28 +50,28 @@ export const checksumAlgorithms = ["crc32", "crc32c", "crc64nvme", "sha1", "sha2
 export type ChecksumAlgorithm = (typeof checksumAlgorithms)[number];
 export type ChecksumType = "COMPOSITE" | "FULL_OBJECT";
 
-/** The expected properties of a body; a write of a different body fails. */
+/** The expected properties of a body. A write of a different body fails. */
 export interface BodyExpectation {
-  /** Checksums that are computed while the body streams, and stored. */
+  /** Checksums to compute while the body is received, and to store. */
   readonly algorithms: readonly ChecksumAlgorithm[];
   /**
-   * Returns the announced base64 values of any algorithm and of md5; called once after the end of the body, because
+   * Returns the base64 checksums that the client sent, by algorithm. Called once after the end of the body, because
    * trailers come last.
    */
   readonly announced: () => Readonly<Partial<Record<ChecksumAlgorithm | "md5" | "signedSha256", string>>>;
   readonly byteLength?: number;
 }
 
-/** Checked in the same step that makes the object visible. ETags with their quotes, or `*`. */
+/** A condition of a put, checked atomically with the write. Values are ETags with quotes, or `*`. */
 export interface PutCondition {
   readonly ifMatch?: string;
   readonly ifNoneMatch?: string;
 }
 
-/** Checked in the same step that removes the object. The ETag with its quotes, or `*`. */
+/** A condition of a delete, checked atomically with the removal. `ifMatch` is an ETag with quotes, or `*`. */
 export interface DeleteCondition {
   readonly ifMatch?: string;
-  /** Compared by the second. */
+  /** Epoch time of the last change, compared in whole seconds. */
   readonly lastModifiedMs?: number;
   readonly byteLength?: number;
 }
@@ -79,21 +82,28 @@ export interface PutOptions {
   readonly signal: AbortSignal;
   readonly expect?: BodyExpectation;
   readonly condition?: PutCondition;
-  /** Called with chunks of the body that are written and no longer used, so that their memory can be released. */
+  /**
+   * Called with chunks of the body that were written and are no longer used, so that the caller can release their
+   * memory.
+   */
   readonly released?: ((chunk: Buffer) => void) | undefined;
 }
 
 export interface ListOptions {
   readonly prefix: string;
   readonly delimiter: string;
-  /** Keys after this one, exclusive; "" from the start. */
+  /** The listing starts after this key; "": from the beginning. */
   readonly startAfter: string;
   readonly keysMax: number;
-  /** Returns whether the listing shows a key; all by default. A prefix is shown with the first of its shown keys. */
+  /**
+   * Returns true if the listing includes a key; default: all keys. A common prefix is included if one of its keys is.
+   */
   readonly isListed?: (key: string) => boolean;
 }
 
-/** An object in a listing. The keys of `checksums` are its algorithms; a store may not know their values. */
+/**
+ * An object in a listing. `checksums` has an entry for each algorithm; the value is null if the store does not know it.
+ */
 export interface ListedObject extends Omit<ObjectHead, "contentType" | "headers" | "checksums"> {
   readonly checksums: Readonly<Record<string, string | null>>;
 }
@@ -102,8 +112,8 @@ export interface ListPage {
   readonly objects: readonly ListedObject[];
   readonly commonPrefixes: readonly string[];
   /**
-   * Start of the next page, null at the end: the last key or prefix of a full page. A page that is not full stopped
-   * after many hidden keys, and names one of them.
+   * `startAfter` of the next page; null at the end. For a full page, it is the last key or prefix. A page with fewer
+   * items ended after many hidden keys; then it is one of them.
    */
   readonly nextStartAfter: string | null;
 }
@@ -116,7 +126,7 @@ export interface BucketHead {
 /** The highest part number; parts are numbered from 1. */
 export const partNumberMax = 10_000;
 
-/** The checksum that the object of an upload gets; null: none. */
+/** The checksum of an upload's object. `checksumAlgorithm` is null if the object has none. */
 export interface UploadChecksum {
   readonly checksumAlgorithm: ChecksumAlgorithm | null;
   readonly checksumType: ChecksumType;
@@ -144,7 +154,7 @@ export interface PartHead {
   readonly checksums: Readonly<Record<string, string>>;
 }
 
-/** A part as the client lists it at completion; checksums only where it sent them. */
+/** A part as the client lists it at completion. `checksums` is empty if the client sent none. */
 export interface CompletedPart {
   readonly partNumber: number;
   readonly etag: string;
@@ -152,7 +162,7 @@ export interface CompletedPart {
 }
 
 export interface CompleteOptions extends PutOptions {
-  /** Rejected if the upload was created with another. */
+  /** The completion is rejected if the upload was created with another type. */
   readonly checksumType?: ChecksumType;
 }
 
@@ -170,8 +180,8 @@ export interface ListPartsOptions {
 export interface ListUploadsOptions {
   readonly prefix: string;
   /**
-   * A position, whether or not an upload is there; without an id it is after all uploads of that key. Null: from the
-   * beginning.
+   * The position after which the listing starts; no upload has to exist there. If `uploadId` is null, it is after all
+   * uploads of the key. Null: from the beginning.
    */
   readonly after: { readonly key: string; readonly uploadId: string | null } | null;
   readonly countMax: number;
@@ -179,7 +189,7 @@ export interface ListUploadsOptions {
 
 export interface ItemPage<Item> {
   readonly items: readonly Item[];
-  /** True if more follow. */
+  /** True if more items follow. */
   readonly isTruncated: boolean;
 }
 
@@ -188,53 +198,56 @@ export interface StoredItemUsage {
   /** The stored headers. */
   readonly headers: Readonly<Record<string, string>>;
   readonly byteLength: number;
-  /** Its description, and those of an upload's parts. */
+  /** Number of description files, including those of an upload's parts. */
   readonly fileCount: number;
 }
 
-/** The interface that S3 needs of a store. */
+/** A store with all operations that S3's protocol needs. */
 export interface BucketStore extends ObjectStore {
   buckets(): Promise<readonly BucketHead[]>;
   headBucket(bucket: string): Promise<Pick<BucketHead, "bucket">>;
-  /** Rejects with BucketAlreadyOwnedByYou if it exists. */
+  /** Rejects with BucketAlreadyOwnedByYou if the bucket exists. */
   createBucket(bucket: string): Promise<Pick<BucketHead, "bucket">>;
-  /** Rejects with BucketNotEmpty while it has objects; unfinished uploads are deleted with it. */
+  /** Rejects with BucketNotEmpty if the bucket has objects. Unfinished uploads are deleted with the bucket. */
   deleteBucket(bucket: string): Promise<void>;
   /**
-   * Writes an object with the bytes, ETag and checksums of another one without reading them. Resolves with null, and
-   * writes nothing, if the store cannot: the source is not `source` any more, or is the result of a multipart upload,
-   * whose ETag a copy does not keep; in a directory, it has no file of its own.
+   * Copies an object's bytes, ETag and checksums to a new object without reading the bytes. Resolves with null, and
+   * writes nothing, if this is impossible: the source has changed, is the result of a multipart upload (a copy has
+   * another ETag), or has no separate data file in a directory store.
    */
   link(source: ObjectHead, bucket: string, key: string, options: PutOptions): Promise<ObjectHead | null>;
-  /** Sets headers of an object or, with null, removes them; bytes, ETag and date stay. Durable like a put. */
+  /**
+   * Sets headers of an object; null removes a header. Bytes, ETag and date do not change. The change is as durable as a
+   * put.
+   */
   changeHeaders(bucket: string, key: string, changes: Readonly<Record<string, string | null>>): Promise<ObjectHead>;
   createUpload(bucket: string, key: string, options: UploadOptions): Promise<UploadHead>;
   putPart(upload: UploadId, partNumber: number, body: Readable, options: PutOptions): Promise<PartHead>;
   /**
-   * Completes an upload; parts ascend, `expect.byteLength` is the object's. Completing twice with the same id returns
-   * the same result while the object is unchanged.
+   * Completes an upload. `parts` must be ascending; `expect.byteLength` is the length of the object. A repeated call
+   * with the same id returns the same result while the object is unchanged.
    */
   completeUpload(upload: UploadId, parts: readonly CompletedPart[], options: CompleteOptions): Promise<ObjectHead>;
   abortUpload(upload: UploadId): Promise<void>;
   headUpload(upload: UploadId): Promise<UploadChecksum>;
-  /** Ascending by number. */
+  /** Lists parts, ascending by number. */
   listParts(upload: UploadId, options: ListPartsOptions): Promise<ItemPage<PartHead>>;
   /**
-   * In the order of keys, then of ids, which is that of their starts. Unfinished uploads are deleted after
-   * `uploadAgeMsMax`.
+   * Lists unfinished uploads by key, then by id, which is the order of their creation. Unfinished uploads are deleted
+   * after `uploadAgeMsMax`.
    */
   listUploads(bucket: string, options: ListUploadsOptions): Promise<ItemPage<UploadHead>>;
   /**
-   * Yields the objects and uploads of all buckets as they are while it is read; the caller may yield to the event loop
-   * meanwhile. Absent in a store that does not know them without a call for each.
+   * Yields the objects and uploads of all buckets. The iteration reflects concurrent changes, so the caller may yield to
+   * the event loop between two items. Absent if the store would need a call for each item.
    */
   kept?(): Iterable<StoredItemUsage>;
 }
 
-/** A store that knows what it holds. */
+/** A store that can count its objects and uploads without further calls. */
 export type CountedStore = BucketStore & Required<Pick<BucketStore, "kept">>;
 
-/** Resolves with null instead of rejecting because the object or bucket does not exist. */
+/** Resolves with null if a call rejects because the object or bucket does not exist. */
 export async function nullIfAbsent<Value>(found: Promise<Value>): Promise<Value | null> {
   try {
     return await found;

@@ -2,14 +2,14 @@ import { closeSync, fsyncSync, openSync, renameSync, writeSync } from "node:fs";
 import { dirname } from "node:path";
 import { parentPort } from "node:worker_threads";
 
-/** A file to create under a new name. */
+/** A request to create a file with a new name. */
 export interface SmallFileRequest {
   readonly id: number;
   readonly path: string;
   readonly bytes: Uint8Array;
 }
 
-/** The outcome for a file; null: the file and its name are on the disk. */
+/** The outcome for a file. `failure` is null if the file and its name are durable. */
 export interface SmallFileReply {
   readonly id: number;
   readonly failure: { readonly message: string; readonly code: string | null } | null;
@@ -20,9 +20,8 @@ interface Written extends SmallFileRequest {
 }
 
 /**
- * Writes the files of a group: first all files, then their syncs, and each folder's sync once for all its files. The
- * first sync flushes much of the rest, such as the names, so that later ones are fast. A failed file does not stop the
- * others.
+ * Writes the files of a group: first all files, then their syncs, then one sync for each folder. The first sync also
+ * flushes most of the other data, so later syncs are fast. A failed file does not stop the others.
  */
 function writeGroup(orders: readonly SmallFileRequest[]): SmallFileReply[] {
   const replies: SmallFileReply[] = [];

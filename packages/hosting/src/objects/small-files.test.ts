@@ -17,7 +17,7 @@ async function inFolder(task: (folder: string) => Promise<void>): Promise<void> 
   }
 }
 
-/** Returns two buffers, the second from Node's pool. */
+/** Returns the content of a file as two buffers. */
 const buffersOf = (number: number) => [Buffer.from(`file ${number}\n`), Buffer.from("x".repeat(number * 7))];
 
 function createMany(files: SmallFiles, folder: string): Promise<PromiseSettledResult<void>[]> {
@@ -42,7 +42,7 @@ test("concurrently created files are whole when they are acknowledged, and no ot
 test("a file that cannot be created fails with the error of the disk and leaves nothing; the others of its group are there", async () => {
   await inFolder(async (folder) => {
     const files = new SmallFiles();
-    // Directories at the temporary paths of two files.
+    // Two writes fail, because directories exist at their temporary paths.
     for (const number of [7, 40]) await mkdir(join(folder, `${number}.tmp`, "held"), { recursive: true });
     const outcomes = await createMany(files, folder);
     const failed = outcomes.flatMap((outcome, number) => (outcome.status === "rejected" ? [number] : []));

@@ -3,12 +3,12 @@ import { Worker } from "node:worker_threads";
 import { awaitAll, createDurably } from "./durable-file.ts";
 import type { SmallFileRequest, SmallFileReply } from "./small-files-worker.ts";
 
-/** Maximum length of files that a thread writes, for which they are copied once. */
+/** Maximum length of files that a thread writes. Each file is copied once for the transfer to the thread. */
 const fileBytesMax = 64 * 1024;
-/** Number of concurrent files that are written without a thread: a single file is on the disk sooner that way. */
+/** Maximum number of files that are written at the same time without a thread, because a single file is durable sooner that way. */
 const alonesMax = 2;
 const threadsMax = 2;
-/** Maximum number of files in a group: each is acknowledged when all of them are on the disk. */
+/** Maximum number of files in a group. A file is acknowledged only when all files of its group are durable. */
 const groupMax = 16;
 
 interface Waiting {
@@ -19,9 +19,9 @@ interface Waiting {
 }
 
 /**
- * Writes small files durably, as `createDurably` does. Where many come at once, all but two at a time are written by threads, in groups. A file
- * takes nine calls of the file system, and each of them would wait in libuv's pool behind the syncs of the others, as whatever is to be read
- * meanwhile would: an object's next requests, say, while outputs of a transform job are synced.
+ * Writes small files durably, as `createDurably` does. If many files arrive at once, threads write them in groups, except two at a time. Each
+ * file needs nine file system calls. Without threads, these calls would queue in libuv's pool behind other syncs, and so would reads: for
+ * example, downloads would wait while outputs of a transform job are synced.
  */
 export class SmallFiles implements AsyncDisposable {
   readonly #threads: GroupThread[] = [];
@@ -30,8 +30,8 @@ export class SmallFiles implements AsyncDisposable {
   #isClosed = false;
 
   /**
-   * Creates a file durably; `others` are synced with it. On failure nothing is left. The callers hold the bytes, so
-   * their number bounds the files that wait for a thread.
+   * Creates a file durably. `others` run concurrently with its syncs. On failure, the file is removed. The queue for a thread is bounded only
+   * by the number of callers.
    */
   async create(path: string, pieces: readonly Buffer[], others: readonly (() => Promise<void>)[] = []): Promise<void> {
     const byteLength = pieces.reduce((sum, piece) => sum + piece.byteLength, 0);
@@ -51,7 +51,7 @@ export class SmallFiles implements AsyncDisposable {
     others: readonly (() => Promise<void>)[],
   ): Promise<void> {
     const { promise, resolve, reject } = Promise.withResolvers<void>();
-    // Outside of Node's pool: it is transferred to the thread without another copy.
+    // Not from Node's pool, so that it can be transferred to the thread without another copy.
     const bytes = new Uint8Array(byteLength);
     let at = 0;
     for (const piece of pieces) {
@@ -84,16 +84,14 @@ export class SmallFiles implements AsyncDisposable {
     return thread;
   }
 
-  /** Writes the files in progress first. */
+  /** Waits until the files in progress are written. */
   async [Symbol.asyncDispose](): Promise<void> {
     this.#isClosed = true;
     await Promise.all(this.#threads.map((thread) => thread[Symbol.asyncDispose]()));
   }
 }
 
-/**
- * One thread, which has one group at a time; replaced after its end. An idle thread does not keep the process alive.
- */
+/** A thread that writes one group at a time. If it ends, a new thread replaces it. An idle thread does not keep the process alive. */
 class GroupThread implements AsyncDisposable {
   readonly #wasFreed: () => void;
   readonly #group = new Map<number, Waiting>();
@@ -142,7 +140,7 @@ class GroupThread implements AsyncDisposable {
     if (this.#group.size === 0) this.#isFree();
   }
 
-  /** Fails the files of a thread that has ended: their state on disk is unknown, and their callers remove them. */
+  /** Rejects the writes of a thread that has ended. The state of the files on disk is unknown, so their callers remove them. */
   #lost(worker: Worker, error: Error): void {
     if (this.#worker !== worker) return;
     this.#worker = null;

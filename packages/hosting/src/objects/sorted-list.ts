@@ -1,4 +1,4 @@
-/** Items in a given order, found by binary search: a page is a search and a walk, independent of their number. */
+/** A sorted list. Finding the start of a page is a binary search. */
 export class SortedList<Item> {
   readonly #order: (a: Item, b: Item) => number;
   #items: Item[] = [];
@@ -28,7 +28,7 @@ export class SortedList<Item> {
     this.#items.splice(this.#place(item), 1);
   }
 
-  /** Returns the position of the first item for which `holds` is false; it is true for all items before. */
+  /** Returns the index of the first item for which `holds` is false. `holds` must be true for all items before it. */
   firstNot(holds: (item: Item) => boolean): number {
     let low = 0;
     let high = this.#items.length;

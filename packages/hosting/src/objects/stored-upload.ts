@@ -7,11 +7,11 @@ import type { JoinedParts } from "./joined-parts.ts";
 import type { PartHead, UploadHead, UploadOptions } from "./object-store.ts";
 
 export interface StoredPart extends PartHead {
-  /** The file with its bytes: its own, or that of joined parts. */
+  /** Name of the file with the part's bytes: a separate file, or the file of joined parts. */
   readonly data: string;
-  /** Offset in that file; absent: 0. */
+  /** Offset of the bytes in the file; absent: 0. */
   readonly offset?: number;
-  /** CRC-32 of its bytes, base64. */
+  /** CRC-32 of the part's bytes, base64. */
   readonly crc32: string;
 }
 
@@ -20,8 +20,8 @@ export interface MultipartUpload {
   readonly options: UploadOptions;
   readonly parts: Map<number, StoredPart>;
   /**
-   * True for an upload of a previous run: a power failure may have lost unsynced data, so parts are checked before they
-   * are joined.
+   * True for an upload of a previous run. A power failure may have lost unsynced data, so its parts are checked before
+   * they are joined.
    */
   readonly isResumed: boolean;
   readonly joined: JoinedParts;
@@ -41,7 +41,7 @@ interface FoundUpload {
   readonly joined: JoinedParts;
 }
 
-/** Returns null for a damaged upload, which is quarantined as a whole. */
+/** Reads an upload. Returns null if it is damaged, and quarantines its folder. */
 export async function readUpload(
   { folder, bucket, uploadId, names, joined }: FoundUpload,
   logger: Logger,

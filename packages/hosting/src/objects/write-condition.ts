@@ -1,7 +1,10 @@
 import { AwsError } from "@galatea/base";
 import type { DeleteCondition, ObjectHead, PutCondition } from "./object-store.ts";
 
-/** Checks a put's condition; `before` is the object at the moment of the write. */
+/**
+ * Checks the condition of a put. `before`: the existing object; undefined if there is none. Throws S3's error if the
+ * condition is not met.
+ */
 export function checkPutCondition(before: ObjectHead | undefined, condition: PutCondition | undefined): void {
   const { ifMatch, ifNoneMatch } = condition ?? {};
   if (ifMatch !== undefined && before === undefined) {
@@ -11,12 +14,15 @@ export function checkPutCondition(before: ObjectHead | undefined, condition: Put
   if (ifNoneMatch !== undefined && matches(ifNoneMatch, before)) throw failed("If-None-Match");
 }
 
-/** Checks a delete's condition: an ETag requires an object; a date or a length also holds without one. */
+/**
+ * Checks the condition of a delete. An ETag requires an existing object; a date or length is ignored if no object
+ * exists.
+ */
 export function checkDeleteCondition(before: ObjectHead | undefined, condition: DeleteCondition | undefined): void {
   const { ifMatch, lastModifiedMs, byteLength } = condition ?? {};
   if (ifMatch !== undefined && !matches(ifMatch, before)) throw failed("If-Match");
   if (before === undefined) return;
-  // Dates of clients have whole seconds.
+  // HTTP dates have whole seconds.
   const isDated = lastModifiedMs === undefined || seconds(lastModifiedMs) === seconds(before.lastModifiedMs);
   if (!isDated) throw failed("x-amz-if-match-last-modified-time");
   if (byteLength !== undefined && byteLength !== before.byteLength) throw failed("x-amz-if-match-size");

@@ -1,2 +1,2 @@
-/** Objects in an S3 service: AWS, MinIO, Ceph or another Galatea. */
+/** An object store on an S3 service: AWS, MinIO, Ceph or another Galatea. */
 export { openS3Store } from "./s3-store.ts";

@@ -1,7 +1,7 @@
 import type { HeadObjectCommandOutput, S3Client } from "@aws-sdk/client-s3";
 import { checksumAlgorithms, type ObjectHead, type PutOptions } from "../object-store.ts";
 
-/** The headers of an object and the members of the client that have their values. */
+/** Headers of an object, and the SDK's parameter names for them. */
 const headerMembers = {
   "cache-control": "CacheControl",
   "content-disposition": "ContentDisposition",
@@ -36,7 +36,7 @@ export function withHeaders<Command extends object>(
   return command;
 }
 
-/** Returns the headers that describe a new object. Values that are not ASCII become encoded words of RFC 2047. */
+/** Returns the headers of a new object. Values that are not ASCII are encoded as in RFC 2047. */
 export function describingHeaders({ contentType, headers = {} }: Pick<PutOptions, "contentType" | "headers">) {
   const encoded = Object.entries(headers).map(([name, value]) => [
     name,
@@ -50,7 +50,7 @@ export function describingHeaders({ contentType, headers = {} }: Pick<PutOptions
 
 type DescribingOutput = Omit<HeadObjectCommandOutput, "$metadata">;
 
-/** Returns the head that a response describes; `tagging` is the value of its `x-amz-tagging`. */
+/** Converts a response to an object's head. `tagging`: the value of the object's `x-amz-tagging`. */
 export function objectHead(
   { bucket, key, byteLength }: Pick<ObjectHead, "bucket" | "key" | "byteLength">,
   output: DescribingOutput,
@@ -73,14 +73,14 @@ export function objectHead(
     contentType: output.ContentType ?? "binary/octet-stream",
     headers,
     checksums,
-    // A full checksum is the default of a head.
+    // `checksumType` is omitted for FULL_OBJECT, the default.
     ...(output.ChecksumType === "COMPOSITE" || (output.ETag ?? "").includes("-")
       ? { checksumType: output.ChecksumType ?? "COMPOSITE" }
       : {}),
   };
 }
 
-/** Returns the base64 values of the checksums that a response or an item of a listing has. */
+/** Returns the base64 checksums in a response or an item of a listing. */
 export function checksumsOf(output: Partial<Record<"ChecksumCRC32", string | undefined>>): Record<string, string> {
   return Object.fromEntries(
     Object.entries(checksumMembers).flatMap(([name, member]) => {
@@ -90,7 +90,7 @@ export function checksumsOf(output: Partial<Record<"ChecksumCRC32", string | und
   );
 }
 
-/** Returns the members that announce checksums. */
+/** Returns the SDK parameters for the given checksums. */
 export function checksumParameters(checksums: Readonly<Record<string, string>>): Record<string, string> {
   return Object.fromEntries(
     Object.entries(checksumMembers).flatMap(([name, member]) => {
@@ -100,7 +100,7 @@ export function checksumParameters(checksums: Readonly<Record<string, string>>):
   );
 }
 
-/** Decodes a key of a listing. Keys are encoded because XML cannot contain every character. */
+/** Decodes a key of a listing. Services encode keys, because XML cannot contain every character. */
 export function decodeListedKey(text: string | undefined, encodingType: string | undefined): string {
   if (encodingType === undefined) return text ?? "";
   return decodeURIComponent((text ?? "").replaceAll("+", "%20"));

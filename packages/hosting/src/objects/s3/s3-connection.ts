@@ -5,9 +5,9 @@ import { backoffMs } from "@galatea/base/processes";
 export interface S3StoreAddress {
   /** URL of the service, such as `https://s3.eu-central-1.amazonaws.com`. */
   readonly endpoint: string;
-  /** Region of signatures and of new buckets. */
+  /** Region for signatures and for new buckets. */
   readonly region: string;
-  /** By default those of the environment, of the AWS credentials file, or of the machine's role. */
+  /** Default: the credentials of the environment, of the AWS credentials file, or of the machine's role. */
   readonly credentials?: S3ClientConfig["credentials"];
 }
 
@@ -16,31 +16,34 @@ export interface S3CallOptions {
   readonly abortSignal: AbortSignal;
 }
 
-/** Sends one request. Called again for each attempt. */
+/** Sends one request. It is called once for each attempt. */
 export type SendCall<Output> = (client: S3Client, options: S3CallOptions) => Promise<Output>;
 
 export interface S3CallLimits {
   readonly signal?: AbortSignal | undefined;
-  /** Code of a response with status 404 and no body, which HEAD has. */
+  /** Error code for a 404 response without a body, as HEAD returns. */
   readonly absentCode?: string;
-  /** Time for its body, in addition to the deadline of a short call. A deadline ends when the response has begun. */
+  /**
+   * Milliseconds for transferring a body, added to the deadline of a short call. The deadline no longer applies when
+   * the response begins.
+   */
   readonly transferMs?: number;
   /**
-   * A short call that fails with 404 where this one would. It is made before a long call is repeated, and before each
-   * long call while the service does not respond: a service that rejects a body may close the connection before its
-   * response is read.
+   * A short call that fails with 404 whenever the long call would. It is made before a long call is retried, and before
+   * each long call while the service does not respond. Without it, a 404 could be missed, because a service that
+   * rejects a body may close the connection before its response is read.
    */
   readonly probe?: SendCall<unknown>;
 }
 
 export interface S3Durations {
-  /** Maximum time until a connection is made; also the deadline of a short call while the service does not respond. */
+  /** Maximum milliseconds for connecting; also the deadline of a short call while the service does not respond. */
   readonly connectMs: number;
-  /** Maximum time without a byte in either direction. */
+  /** Maximum milliseconds without traffic in either direction. */
   readonly idleMs: number;
-  /** Deadline of one attempt of a short call. */
+  /** Deadline of one attempt of a short call, in milliseconds. */
   readonly deadlineMs: number;
-  /** Time after the first attempt during which a call is repeated. */
+  /** Milliseconds after the first attempt during which a call is retried. */
   readonly repeatMs: number;
 }
 
@@ -51,7 +54,7 @@ const transferBytesPerMs = 100;
 const pauses = { firstMs: 50, maxMs: 1000, factor: 2, random: Math.random };
 const connectionsMax = 256;
 
-/** Returns the limits of a call that carries a body, or during which the service copies or joins one. */
+/** Returns the limits of a call that sends or receives a body, or during which the service copies or joins one. */
 export function transferLimits(bucket: string, byteLength: number, signal: AbortSignal) {
   return {
     signal,
@@ -65,7 +68,7 @@ export interface S3ConnectionOptions {
   readonly logger: Logger;
 }
 
-/** Calls an S3 service within deadlines, and throws its errors as AwsError. */
+/** Calls an S3 service with deadlines, and converts errors to AwsError. */
 export class S3Connection implements Disposable {
   readonly #address: S3StoreAddress;
   readonly #logger: Logger;
@@ -83,9 +86,10 @@ export class S3Connection implements Disposable {
       region: address.region,
       forcePathStyle: true,
       followRegionRedirects: true,
-      // The client repeats no call whose body is a stream, and has no deadline over all attempts.
+      // This class retries calls itself: the SDK does not retry calls with streams, and has no deadline over all
+      // attempts.
       maxAttempts: 1,
-      // Stores that know no trailing checksums are supported; Content-MD5 protects each body.
+      // Some S3 services do not support trailing checksums. Content-MD5 protects each body instead.
       requestChecksumCalculation: "WHEN_REQUIRED",
       responseChecksumValidation: "WHEN_REQUIRED",
       logger: unusedLogger,
@@ -104,8 +108,8 @@ export class S3Connection implements Disposable {
   }
 
   /**
-   * Makes a call, and repeats it for up to 10 s after a lost connection, a 5xx or SlowDown. While the service does not
-   * respond, each call is one short attempt.
+   * Makes a call. Retries it for up to 10 s after a lost connection, a 5xx or SlowDown. While the service does not
+   * respond, each call makes only one short attempt.
    */
   async repeatable<Output>(send: SendCall<Output>, limits: S3CallLimits = {}): Promise<Output> {
     const endNs = systemClock.monotonicNs() + this.#durations.repeatMs * 1e6;
@@ -121,7 +125,7 @@ export class S3Connection implements Disposable {
     }
   }
 
-  /** Makes a call whose repetition may have another outcome than the call. */
+  /** Makes a call without retries, because it is not idempotent. */
   async once<Output>(send: SendCall<Output>, limits: S3CallLimits = {}): Promise<Output> {
     try {
       return await this.#attempt(send, limits, false);
@@ -144,7 +148,7 @@ export class S3Connection implements Disposable {
 
   async #call<Output>(send: SendCall<Output>, limits: S3CallLimits): Promise<Output> {
     const deadline = new AbortController();
-    // Not AbortSignal.timeout: it would also end the body of a response that began in time.
+    // AbortSignal.timeout would also abort the body of a response that began in time.
     const { connectMs, deadlineMs } = this.#durations;
     const { transferMs } = limits;
     const callMs = transferMs === undefined && this.#isAway ? connectMs : deadlineMs + (transferMs ?? 0);
@@ -154,7 +158,7 @@ export class S3Connection implements Disposable {
     try {
       limits.signal?.throwIfAborted();
       const output = await send(this.#client, options).catch((error: unknown) => {
-        // The service rejected the time of the signature, and the client has corrected its clock.
+        // If the service rejected the signature's time, the SDK has corrected its clock, and a second attempt succeeds.
         if ((error as ServiceFailure).$metadata?.clockSkewCorrected !== true) throw error;
         return send(this.#client, options);
       });
@@ -213,7 +217,7 @@ export class S3Connection implements Disposable {
   }
 }
 
-/** An error of the client. Without a status there was no response. */
+/** An error of the SDK. If the status is absent, there was no response. */
 type ServiceFailure = Error & {
   readonly $metadata?: { readonly httpStatusCode?: number; readonly clockSkewCorrected?: true };
 };
@@ -221,10 +225,10 @@ type ServiceFailure = Error & {
 const isUnavailable = (error: unknown): error is AwsError =>
   error instanceof AwsError && error.code === "ServiceUnavailable";
 
-/** Errors that a later attempt may not get, with other statuses than 5xx; the last one is MinIO's. */
+/** Retryable errors whose status is not 5xx. ClientDisconnected is sent by MinIO. */
 const busyCodes: ReadonlySet<string> = new Set(["SlowDown", "RequestTimeout", "ClientDisconnected"]);
 
-/** Keeps the client from writing to the console: its errors are thrown here. */
+/** Prevents the SDK from writing to the console; this class throws or logs its errors. */
 const unusedLogger = { debug() {}, info() {}, warn() {}, error() {} };
 
 const ownCredentialCodes: ReadonlySet<string> = new Set([
@@ -240,7 +244,7 @@ const absentTexts: Readonly<Record<string, string>> = {
   NoSuchBucket: "The specified bucket does not exist",
 };
 
-/** Codes of responses to HEAD, which have no body with a code. */
+/** Error codes for responses to HEAD, whose error has no body with a code. */
 const codesOfStatus: Readonly<Record<number, string>> = {
   403: "AccessDenied",
   412: "PreconditionFailed",

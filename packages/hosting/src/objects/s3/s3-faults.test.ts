@@ -1,4 +1,7 @@
-/** A store over an S3 service that hangs, stalls, closes connections, or is slow. The service is a scripted HTTP server. */
+/**
+ * Tests of a store on an S3 service that hangs, stalls, closes connections, or is slow. The service is a scripted HTTP
+ * server.
+ */
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { mkdtemp, readdir, rm } from "node:fs/promises";
@@ -22,13 +25,13 @@ const from = (byteLength: number) => Readable.from([Buffer.alloc(byteLength, 7)]
 const unavailable = { code: "ServiceUnavailable", statusFallback: 503 };
 const long = 2 ** 21;
 
-/** Opens a store over a service that responds as `state.respond` does. */
+/** Opens a store on a service that responds as `state.respond` does. */
 async function opened(respond: Respond, durations: Partial<S3Durations> = {}) {
   const state = { respond, requests: [] as string[], logged: [] as string[] };
   const server = createServer({ requestTimeout: 0 }, (request, response) => {
     request.on("error", () => undefined);
     state.requests.push(`${request.method} ${request.url?.split("?")[0]}`);
-    // A caller that ends a request also ends its response.
+    // A caller that aborts a request also aborts the response, so errors are ignored.
     void Promise.resolve(state.respond(request, response)).catch(() => undefined);
   });
   server.listen(0, "127.0.0.1");
@@ -60,7 +63,7 @@ async function opened(respond: Respond, durations: Partial<S3Durations> = {}) {
 
 const hang: Respond = () => {};
 const close: Respond = (request) => void request.socket.destroy();
-/** Accepts the body and says that the object is written. */
+/** Reads the body and responds that the object is written. */
 const succeed: Respond = async (request, response) => {
   const body = await buffer(request);
   response.setHeader("etag", '"1"');

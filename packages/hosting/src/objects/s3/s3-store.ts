@@ -61,24 +61,27 @@ import { S3Uploads, type SentBody } from "./s3-uploads.ts";
 
 export interface S3StoreOptions {
   readonly address: S3StoreAddress;
-  /** Holds bodies over 1 MiB until they are sent. Emptied at opening; one process at a time. */
+  /**
+   * Folder for bodies over 1 MiB until they are sent. It is emptied when the store is opened; only one process may use
+   * it at a time.
+   */
   readonly folder: string;
   readonly processorCount: number;
   readonly logger: Logger;
   readonly durations?: S3Durations;
 }
 
-/** The most that S3 takes in one request. */
+/** Maximum bytes that S3 accepts in one request. */
 const bodyBytesMax = 5 * 2 ** 30;
 const hashThreadsMax = 4;
-/** Keys that a page of a filtered listing looks at. */
+/** Maximum number of keys that are read for one page of a filtered listing. */
 const pageKeysMax = 1000;
-/** The last character of UTF-8: after every key that begins with what is before it. */
+/** The last Unicode character. Appended to a prefix, it sorts after every key with this prefix. */
 const lastCharacter = "\u{10ffff}";
 
 /**
- * Opens a store whose buckets and objects are those of an S3 service. Makes no call: a service that does not respond
- * fails the calls of the store, not its opening.
+ * Opens a store for the buckets and objects of an S3 service. Makes no call, so opening succeeds even if the service
+ * does not respond; calls of the store fail then.
  */
 export async function openS3Store(options: S3StoreOptions): Promise<BucketStore> {
   await rm(options.folder, { recursive: true, force: true });
@@ -125,7 +128,7 @@ class S3Store implements BucketStore {
   async createBucket(bucket: string): Promise<Pick<BucketHead, "bucket">> {
     checkBucketName(bucket);
     const { region } = this.#s3;
-    // S3 rejects the name of its first region as a constraint.
+    // S3 rejects us-east-1 as a location constraint.
     const constraint = region === "us-east-1" ? {} : { LocationConstraint: region as "eu-central-1" };
     const command = new CreateBucketCommand({
       Bucket: bucket,
@@ -150,7 +153,7 @@ class S3Store implements BucketStore {
     return this.#described(bucket, key, output.ContentLength ?? 0, output);
   }
 
-  /** Resolves with the head of an output; tags, of which it has only the number, take another call. */
+  /** Converts a response to a head. The response has only the number of tags, so the tags need another call. */
   async #described(
     bucket: string,
     key: string,
@@ -226,7 +229,10 @@ class S3Store implements BucketStore {
     });
   }
 
-  /** Resolves with the head of a written object: the service's while it has that ETag, which says its date. */
+  /**
+   * Resolves with the head of a written object. Reads the head from the service, which knows the date, if the object
+   * still has the written ETag.
+   */
   async #written(
     bucket: string,
     key: string,
@@ -236,13 +242,16 @@ class S3Store implements BucketStore {
     try {
       return await this.#head(bucket, key, etag);
     } catch (cause) {
-      // The write has succeeded, whatever has become of the object since.
+      // The write has succeeded, even if the object was replaced or deleted since.
       if (!(cause instanceof AwsError)) throw cause;
       return { bucket, key, etag: etag ?? "", lastModifiedMs: systemClock.epochMs(), ...known };
     }
   }
 
-  /** Receives a body whole and checks it, because S3 needs its length and a wrong one must not become an object. */
+  /**
+   * Receives a complete body and checks it before it is sent: S3 needs the length in advance, and a wrong body must not
+   * become an object.
+   */
   async #receive(body: Readable, options: PutOptions): Promise<SentBody> {
     const path = join(this.#folder, randomBytes(12).toString("hex"));
     let received: ReceivedBody;
@@ -265,7 +274,7 @@ class S3Store implements BucketStore {
     const announced = options.expect?.announced() ?? {};
     const isOfSignature = "signedSha256" in announced && !("sha256" in announced);
     const kept = (options.expect?.algorithms ?? []).filter((name) => name !== "sha256" || !isOfSignature);
-    // S3 takes one checksum of an object.
+    // S3 accepts only one checksum for an object.
     const checksums = Object.fromEntries(kept.slice(0, 1).map((name) => [name, digests[name] ?? ""]));
     const checksumHeaders = Object.fromEntries(
       Object.entries(checksums).map(([name, value]) => [`x-amz-checksum-${name}`, value]),
@@ -292,7 +301,8 @@ class S3Store implements BucketStore {
   async delete(bucket: string, key: string, condition?: DeleteCondition): Promise<void> {
     let etag = condition?.ifMatch;
     if (condition !== undefined) {
-      // General S3 services compare only ETags: the object that meets the other conditions is deleted by its ETag.
+      // Many S3 services compare only ETags. The other conditions are checked here, and the object is then deleted by
+      // its ETag.
       const before = await this.head(bucket, key).catch((error: unknown) => {
         if (error instanceof AwsError && error.code === "NoSuchKey") return undefined;
         throw error;
@@ -333,7 +343,10 @@ class S3Store implements BucketStore {
     return { objects, commonPrefixes, nextStartAfter };
   }
 
-  /** Copies within the service. Services ignore conditions on what a copy replaces, so those copies are puts. */
+  /**
+   * Copies an object within the service. Services ignore conditions on the destination of a copy, so a copy with a
+   * condition is a put instead.
+   */
   async link(source: ObjectHead, bucket: string, key: string, options: PutOptions): Promise<ObjectHead | null> {
     if (source.etag.includes("-") || source.byteLength > bodyBytesMax || options.condition !== undefined) return null;
     const command = new CopyObjectCommand({

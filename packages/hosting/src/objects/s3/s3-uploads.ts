@@ -36,14 +36,14 @@ import {
 } from "./object-parameters.ts";
 import { transferLimits, type S3CallOptions, type S3Connection, type SendCall } from "./s3-connection.ts";
 
-/** A body that was received and checked. Disposal deletes it. */
+/** A received and checked body. Disposing it deletes its file. */
 export interface SentBody extends AsyncDisposable {
   readonly byteLength: number;
-  /** Base64. */
+  /** MD5 in base64. */
   readonly md5: string;
   readonly checksums: Readonly<Record<string, string>>;
   readonly checksumHeaders: Readonly<Record<string, string>>;
-  /** Returns the bytes for one request; a stream that was returned before is destroyed. */
+  /** Returns the bytes for one attempt. The stream of a previous attempt is destroyed. */
   bytes(): Buffer | Readable;
 }
 
@@ -110,7 +110,7 @@ export class S3Uploads {
     };
   }
 
-  /** Resolves with the ETag of the object. */
+  /** Completes an upload. Resolves with the ETag of the object. */
   async complete(
     upload: UploadId,
     parts: readonly CompletedPart[],
@@ -173,7 +173,7 @@ export class S3Uploads {
       Prefix: prefix,
       KeyMarker: after?.key,
       UploadIdMarker: after?.uploadId ?? undefined,
-      // S3 says of a page of no items that nothing follows.
+      // For a page of zero items, S3 always reports that nothing follows, so at least one is requested.
       MaxUploads: Math.max(1, Math.min(countMax, pageItemsMax)),
       EncodingType: "url",
     });
@@ -193,7 +193,7 @@ export class S3Uploads {
   }
 }
 
-/** An empty id, which clients may send, is not a parameter of the SDK's. */
+/** Returns the SDK parameters of an upload. Clients may send an empty id, which the SDK rejects. */
 function uploadMembers({ bucket, key, uploadId }: UploadId) {
   if (uploadId === "") throw noSuchUpload();
   return { Bucket: bucket, Key: key, UploadId: uploadId };

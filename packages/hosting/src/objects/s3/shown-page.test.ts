@@ -14,7 +14,9 @@ const object = (key: string): ListedObject => ({
 });
 const isListed = (key: string) => !key.includes("hidden");
 
-/** Lists as a service that returns `flatMax` keys in a page, and continues as the store does. */
+/**
+ * Lists all pages from a simulated service that returns `flatMax` keys per page. Continues each page as the store does.
+ */
 function listed(flatMax: number, keysMax: number, delimiter: string): string[] {
   const seen: string[] = [];
   for (let startAfter: string | null = ""; startAfter !== null;) {

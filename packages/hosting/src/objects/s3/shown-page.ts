@@ -1,6 +1,6 @@
 import type { ListedObject, ListOptions, ListPage } from "../object-store.ts";
 
-/** Returns the part of a page without groups that a caller may see, with its keys grouped by the delimiter. */
+/** Filters a page of ungrouped keys by `isListed`, and groups the listed keys by the delimiter. */
 export function shownPage(
   page: ListPage,
   { prefix, delimiter, keysMax, isListed }: ListOptions & Required<Pick<ListOptions, "isListed">>,
@@ -20,7 +20,7 @@ export function shownPage(
     if (end === -1) objects.push(object);
     else commonPrefixes.push(last);
   }
-  // A key of a group that was shown would show the group again.
+  // If the next page started within a group that this page contains, it would contain the group again.
   const { nextStartAfter } = page;
   const group = commonPrefixes.at(-1);
   const isOfGroup = nextStartAfter !== null && group !== undefined && nextStartAfter.startsWith(group);
