@@ -51,10 +51,10 @@ export interface HostingOptions {
   };
   /** Nodes on which instances run; at least one. */
   readonly nodes: readonly NodeDescription[];
-  /** Agents on other machines by node; either all nodes have one, or none. Hosting disposes of them. */
+  /** Agents on other machines, by node. Either all nodes have an agent, or none. Hosting disposes the agents. */
   readonly remoteAgents?: ReadonlyMap<NodeId, RemoteAgent>;
   readonly limits: HostingLimits;
-  /** Returns a random number in [0, 1). Requests are distributed over instances with it. */
+  /** Returns a random number in [0, 1), with which requests are distributed over instances. */
   readonly random: () => number;
   readonly alarmState: ReadAlarmState;
   /** Outbox for SNS notifications of asynchronous results. Without an outbox, no notifications are sent. */
@@ -161,7 +161,7 @@ export class Hosting implements AsyncDisposable {
     this.transforms = new Transforms({ ...records, reconciler: jobReconciler, fleet, watch: this.watch });
   }
 
-  /** Resolves when the records are loaded; nothing runs before `resume`. */
+  /** Opens hosting and loads the records. Nothing runs before `resume` is called. */
   static async open(options: HostingOptions): Promise<Hosting> {
     return new Hosting(options, await HostingStore.open(options.documents, options.fleet));
   }
@@ -176,7 +176,7 @@ export class Hosting implements AsyncDisposable {
     await this.transforms.resume();
   }
 
-  /** Returns whether an S3 object is data of an existing model, or of a deleted model that an endpoint still runs. */
+  /** Returns true if an S3 object is data of an existing model, or of a deleted model that an endpoint still runs. */
   isModelData(object: { readonly bucket: string; readonly key: string }): boolean {
     return this.#store.view.isModelData(object);
   }
@@ -186,7 +186,7 @@ export class Hosting implements AsyncDisposable {
     return this.#store.view.outputOwners(object);
   }
 
-  /** True if models may name images beside those of the built-in containers. */
+  /** True if models may use images other than those of the built-in containers. */
   get runsImages(): boolean {
     return this.#host.runsImages;
   }
@@ -215,12 +215,12 @@ export class Hosting implements AsyncDisposable {
     return this.watch.waitUntilStable(name, wait);
   }
 
-  /** Returns whether an endpoint with that name exists, in any state. */
+  /** Returns true if an endpoint with this name exists, in any state. */
   hasEndpoint(name: string): boolean {
     return this.#store.view.endpointState(nameKey(name)) !== null;
   }
 
-  /** Returns whether an endpoint with that name accepts requests. */
+  /** Returns true if an endpoint with this name accepts requests. */
   isRunning(name: string): boolean {
     return this.#actions.running(name) !== undefined;
   }
@@ -238,7 +238,9 @@ export class Hosting implements AsyncDisposable {
     return await running.invoke(request);
   }
 
-  /** Stops all instances. The records of endpoints stay, so that `resume` of the next process starts the endpoints again. */
+  /**
+   * Stops all instances. The records of endpoints are kept, so that `resume` of the next process starts the endpoints again.
+   */
   async [Symbol.asyncDispose](): Promise<void> {
     await this.asyncInferences[Symbol.asyncDispose]();
     await Promise.all([
@@ -269,7 +271,10 @@ function fleetOptions(
   return { ...fleet, host, nodes, agentOf, replacesLost: remoteAgents !== undefined };
 }
 
-/** Returns the agents of all nodes: those on other machines, or agents in this process; none where the host has them. */
+/**
+ * Returns the agent of each node: an agent on another machine or in this process. Returns an empty map if an `InstanceHost` has
+ * the agents.
+ */
 function openAgents(options: HostingOptions, nodes: Nodes): ReadonlyMap<NodeId, InstanceAgent> {
   const { fleet, nodes: described, remoteAgents } = options;
   if (remoteAgents !== undefined) {

@@ -93,7 +93,7 @@ export class AsyncInferences implements AsyncDisposable {
     });
   }
 
-  /** Cancels running requests. Their records stay, so that they run again after a restart. */
+  /** Cancels running requests. Their records are kept, so that the requests run again after a restart. */
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#tasks[Symbol.asyncDispose]();
   }
@@ -129,7 +129,7 @@ export class AsyncInferences implements AsyncDisposable {
     return queue.reserve(inlineBytes);
   }
 
-  /** Polls for endpoints that start or are deleted and for requests that expire, and samples the queues. */
+  /** Polls until the platform shuts down: finds started and deleted endpoints and expired requests, and starts waiting requests. */
   async #watch(closing: AbortSignal): Promise<void> {
     const { store, fleet, limits } = this.#options;
     for (;;) {
@@ -177,7 +177,7 @@ export class AsyncInferences implements AsyncDisposable {
     return running !== undefined && running.queued.createdMs !== endpoint.createdMs;
   }
 
-  /** Starts waiting requests, one of each queue in turn, while the limits allow it. */
+  /** Starts waiting requests in round-robin order of the queues, while the limits allow it. */
   #dispatch(): void {
     const { limits, fleet } = this.#options;
     const nowMs = fleet.clock.epochMs();
@@ -246,7 +246,7 @@ export class AsyncInferences implements AsyncDisposable {
     await this.#recordOutcome(queue, entry, found, { life, end, trace, closing });
   }
 
-  /** Applies the outcome of a run: the request is completed, or goes back to the queue. */
+  /** Applies the outcome of a run: completes the request, or puts it back into the queue. */
   async #recordOutcome(
     queue: EndpointQueue,
     entry: QueuedInvocation,
@@ -270,7 +270,7 @@ export class AsyncInferences implements AsyncDisposable {
       queue.pause.close();
       return await this.#resultWriter.writeResult(queue, { entry, invocation }, { life: next, result, trace, closing });
     }
-    // The platform shuts down: the request's record is unchanged, so that it runs again after a restart.
+    // The platform is shutting down. The record is unchanged, so that the request runs again after a restart.
     if (closing.aborted) return;
     if (end.kind === "interrupted") {
       const forMs = queue.pause.begin(fleet.clock.epochMs(), limits);

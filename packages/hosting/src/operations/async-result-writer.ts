@@ -95,14 +95,18 @@ export class AsyncResultWriter {
         signal,
       });
     } catch (error) {
-      // Other errors, such as a missing bucket, are permanent: they are counted and the request ends.
+      // Other errors, such as a missing bucket, are permanent. They are counted and logged, and the request is completed without a
+      // stored failure.
       if (!(error instanceof AwsError) || isTemporaryStoreError(error)) throw error;
       queue.metrics.record(variant, "ResponseUploadFailures", 1);
       fleet.logger.warning("a failure could not be stored", { place: s3Url(failure), error: error.message });
     }
   }
 
-  /** Repeats a write until it succeeds, so that a full disk delays requests but loses none. Rejects when the platform shuts down. */
+  /**
+   * Retries a write until it succeeds, so that a full disk delays requests but does not lose them. Rejects when the platform shuts
+   * down.
+   */
   async persist(
     signal: AbortSignal,
     { inferenceId: name }: AsyncInvocation,

@@ -106,7 +106,10 @@ export class HostingCatalog {
     return listPage(this.#store.kinds.configs, question, nextTick);
   }
 
-  /** Returns the model of a variant. Throws if the variant cannot run it. `isShadowed` is true if the variant is a shadow variant or has one. */
+  /**
+   * Returns the model of a variant. Rejects if the variant cannot run this model. `isShadowed`: true if the variant is a shadow variant or has
+   * one.
+   */
   async #modelOf(
     { ModelName: name, ServerlessConfig: serverless }: ProductionVariant,
     owner: Owner,
@@ -211,7 +214,7 @@ export class HostingCatalog {
         isGone && before.expects !== "absent"
           ? tags.deleteChange(tagged.arn, before.expects)
           : tags.putChange(tagged.arn, after, before.expects);
-      // The second change makes the write fail if the resource has been deleted since it was read.
+      // `isThere` makes the write fail if the resource was deleted after it was read.
       await this.#store.write([changed, tagged.isThere]);
       return after;
     });
@@ -256,7 +259,7 @@ export class HostingCatalog {
     try {
       await this.#store.write(changes);
     } catch (error) {
-      // A concurrent caller has created a resource of this name.
+      // A concurrent caller has created a resource with this name.
       if (error instanceof DocumentConflict) throw resourceAlreadyExists(noun, arn);
       throw error;
     }

@@ -156,7 +156,7 @@ export class Components implements AsyncDisposable {
           ...catalog.initialTagChanges(arn, request.tags),
         ]);
       } catch (error) {
-        // A concurrent caller has created a component of this name.
+        // A concurrent caller has created a component with this name.
         if (error instanceof DocumentConflict) throw resourceAlreadyExists("inference component", arn);
         throw error;
       }
@@ -340,7 +340,7 @@ export class Components implements AsyncDisposable {
     return name;
   }
 
-  /** Throws if the claim is larger than an empty instance. */
+  /** Throws if the claim exceeds the resources of an empty instance. */
   #checkFits(endpoint: EndpointRecord, variantName: string, claim: ComponentClaim): void {
     const shared = this.#options.variants.of(endpoint, variantName);
     if (shared === null || fitsEmptyInstance(shared, claim)) return;

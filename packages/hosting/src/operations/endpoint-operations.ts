@@ -60,14 +60,17 @@ export interface EndpointDescription {
   readonly inServiceCounts: ReadonlyMap<string, number>;
 }
 
-/** Returns an error with advice for a smaller update appended, if the error is ResourceLimitExceeded; any other error unchanged. */
+/** Appends advice for a smaller update to a ResourceLimitExceeded error. Returns any other error unchanged. */
 function withAdvice(error: unknown, moved: EndpointRecord): unknown {
   const advice = smallerUpdateAdvice(moved);
   if (advice === null || !(error instanceof AwsError) || error.code !== "ResourceLimitExceeded") return error;
   return new AwsError(error.code, `${error.message} ${advice}`);
 }
 
-/** SageMaker's operations on endpoints. Each one is validated, reserves resources and writes the record; the reconciler then carries it out. */
+/**
+ * SageMaker's operations on endpoints. Each operation validates its input, reserves resources and writes the record. The reconciler then starts
+ * or stops the instances.
+ */
 export class Endpoints {
   readonly #options: EndpointsOptions;
 
@@ -122,7 +125,7 @@ export class Endpoints {
       ];
       await this.#options.store.write(changes, { stateChange: detectStateChange(null, record, nowMs) });
     } catch (error) {
-      // A concurrent caller has created an endpoint of this name.
+      // A concurrent caller has created an endpoint with this name.
       if (error instanceof DocumentConflict) throw resourceAlreadyExists("endpoint", arn);
       throw error;
     }

@@ -12,7 +12,10 @@ import type { DrainLimiter } from "../capacity/index.ts";
 import { SharedVariants } from "../reconcilers/index.ts";
 import type { HostingStore } from "../store/index.ts";
 
-/** Maximum wait for a resize of shared instances. They are in service after one write, because no process has to start. */
+/**
+ * Maximum milliseconds to wait for a resize of shared instances. A resize needs only one write, because no process has to
+ * start.
+ */
 const stableMsMax = 60_000;
 
 /** Opens the operations on inference components, with their reconciler and the variants that they share. */

@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import type { PlacementKey } from "../endpoints/index.ts";
 
-/** Returns a random instance id in SageMaker's format, such as `i-0a1b2c3d4e5f60718`, which ends the names of log streams. */
+/** Returns a random instance id in SageMaker's format, such as `i-0a1b2c3d4e5f60718`. Names of log streams end with it. */
 export function newInstanceId(): string {
   return `i-${randomBytes(8).toString("hex")}`;
 }

@@ -23,7 +23,7 @@ export interface TransformsOptions {
   readonly catalog: HostingCatalog;
   readonly reconciler: Reconciler<TransformJobRecord, TransformEvent>;
   readonly fleet: FleetOptions;
-  /** Its `stopping` signal ends the waits of callers when the platform shuts down. */
+  /** When the platform shuts down, the `stopping` signal ends the waits of callers. */
   readonly watch: Pick<EndpointWatch, "stopping">;
 }
 
@@ -82,12 +82,12 @@ export class Transforms implements AsyncDisposable {
     try {
       await store.write([
         transformJobs.putChange(key, job, found.at === "absent" ? "absent" : found.version),
-        // Removes progress that a damaged record with the same name has left.
+        // Removes progress of a former job with this name, which may exist if the job's record was damaged.
         transformProgress.deleteChange(key, "any"),
         ...catalog.initialTagChanges(arn, tags),
       ]);
     } catch (error) {
-      // A concurrent caller has created a job of this name.
+      // A concurrent caller has created a job with this name.
       if (error instanceof DocumentConflict) throw transformJobAlreadyExists(arn);
       throw error;
     }
@@ -128,7 +128,7 @@ export class Transforms implements AsyncDisposable {
     await waitForState(store, isSettled, over.signal);
   }
 
-  /** Stops the instances of all jobs. The records stay, so that the jobs resume after a restart. */
+  /** Stops the instances of all jobs. The records are kept, so that the jobs resume after a restart. */
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#options.reconciler[Symbol.asyncDispose]();
   }

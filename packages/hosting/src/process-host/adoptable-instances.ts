@@ -7,7 +7,7 @@ import { readBootId, readContainerFile, type ContainerProcess } from "./containe
 
 interface AdoptableInstancesOptions {
   readonly directory: string;
-  /** A directory for sockets of these instances alone. */
+  /** The directory of the instances' sockets. Other programs must not use it, because unknown files in it are deleted. */
   readonly socketsDirectory: string;
   readonly desired: readonly InstanceOwner[];
   readonly clock: Clock;
@@ -17,7 +17,7 @@ interface AdoptableInstancesOptions {
 export class AdoptableInstances {
   readonly #kept = new Map<string, AdoptableInstance>();
 
-  /** Keeps one instance for each desired owner; ends and removes all others. */
+  /** Reads the instances of the previous run. Keeps one instance for each desired owner, and stops and removes all others. */
   async open({ directory, socketsDirectory, desired, clock }: AdoptableInstancesOptions): Promise<void> {
     const keys = new Set(desired.map(ownerKey));
     await endUnrecorded(directory, clock);
@@ -55,8 +55,8 @@ export class AdoptableInstances {
 }
 
 /**
- * Returns the names of container directories by instance id. The first container's directory is named by the id, further ones by the id with `-2`,
- * `-3`.
+ * Returns the names of container directories, by instance id. The directory of the first container is named after the instance; further directories have the
+ * suffix `-2`, `-3` and so on.
  */
 async function instancesIn(directory: string): Promise<ReadonlyMap<string, readonly string[]>> {
   const byId = new Map<string, string[]>();
@@ -67,7 +67,10 @@ async function instancesIn(directory: string): Promise<ReadonlyMap<string, reado
   return byId;
 }
 
-/** Ends the processes of containers whose file names no running process: the previous run was killed between the start of a process and the write of its file. */
+/**
+ * Stops container processes that are not in a container file. They exist if the previous run was killed between the start of a process and the write of its
+ * file.
+ */
 async function endUnrecorded(directory: string, clock: Clock): Promise<void> {
   for (const process of await findDetached(directory)) {
     const file = await readContainerFile(dirname(process.outputDirectory));
@@ -77,14 +80,14 @@ async function endUnrecorded(directory: string, clock: Clock): Promise<void> {
   }
 }
 
-/** Ends a container's process from a previous run, with its socket; does nothing for a process from before the last boot. */
+/** Stops a container process of a previous run and removes its socket. Does nothing if the machine has rebooted since. */
 export async function stopContainerProcess(process: ContainerProcess | null, clock: Clock): Promise<void> {
   if (process === null || process.bootId !== readBootId()) return;
   await endLeftover(process, clock, new AbortController().signal);
   await rm(process.socketPath, { force: true });
 }
 
-/** Removes the shared files that no tree links to, which an interrupted removal leaves. */
+/** Removes shared files that no tree links to. They exist if a removal was interrupted. */
 export async function deleteAllUnlinkedContents(directory: string): Promise<void> {
   await mkdir(directory, { recursive: true });
   for (const length of await readdir(directory)) {

@@ -5,22 +5,24 @@ import type { ProcessIdentity } from "@galatea/base/processes";
 import { readChecksummed, checksummedText } from "../objects/index.ts";
 import type { InstanceOwner, InstanceSpec } from "../instances/index.ts";
 
-/** The content of `container.json` in a container's directory, from which the next run of the platform adopts the container or ends it. */
+/**
+ * The content of `container.json` in a container's directory. The next run of the platform reads it, and adopts or stops the container.
+ */
 export interface ContainerFile {
-  /** Null for a container that the next run ends instead of adopting. */
+  /** The instance's owner; null for a container that the next run stops instead of adopting. */
   readonly owner: InstanceOwner | null;
-  /** The node that runs it. */
+  /** The node that runs the container. */
   readonly node: InstanceSpec["node"];
   /** The S3 prefix of the archives of a multi-model container; null for other containers. */
   readonly modelDataUrl: string | null;
-  /** The digest of the spec that the process was started with. */
+  /** Digest of the spec with which the process was started. */
   readonly specDigest: string;
   readonly process: ContainerProcess | null;
 }
 
 /** The process of a container, and the socket that it listens on. */
 export interface ContainerProcess extends ProcessIdentity {
-  /** Changes with each boot of the machine. Without it, a pid and start time from before a reboot could match an unrelated process. */
+  /** The id of the machine's boot. After a reboot, an unrelated process could have the same pid and start time. */
   readonly bootId: string;
   readonly socketPath: string;
 }
@@ -33,7 +35,10 @@ export async function writeContainerFile(directory: string, file: ContainerFile)
   await rename(`${path}.tmp`, path);
 }
 
-/** Returns null for a file that is missing or damaged: the run before this one ended while it created the container. */
+/**
+ * Reads a container file. Returns null if the file is missing or damaged, because the previous run ended while it created the
+ * container.
+ */
 export async function readContainerFile(directory: string): Promise<ContainerFile | null> {
   try {
     return (await readChecksummed<ContainerFile>(join(directory, fileName))).content;

@@ -15,9 +15,11 @@ import type { AdoptableTree, ModelArchive, UnpackedModels } from "../model-cache
 import { TreeDescriptions } from "./tree-descriptions.ts";
 
 export interface DirectoryTreesOptions {
-  /** `<ml root>/models`. Must exist before the first call; a model is unpacked to `<id>/model` below it. */
+  /** The directory `<ml root>/models`, which must exist. A model is unpacked to `<id>/model` in it. */
   readonly models: string;
-  /** The directory of the descriptions that the next run of the platform reads; outside the container's view. */
+  /**
+   * The directory for descriptions of trees, which the next run of the platform reads. The container cannot access it.
+   */
   readonly descriptions: string;
   /** The S3 prefix of the archives. */
   readonly modelDataUrl: string;
@@ -26,7 +28,7 @@ export interface DirectoryTreesOptions {
   readonly logger: Logger;
 }
 
-/** The unpacked models of one instance, in a local directory. Equal files of all instances are hard links to one copy. */
+/** The unpacked models of one instance, in a local directory. Equal files of all instances are hard links to one file. */
 export class DirectoryTrees implements UnpackedModels {
   readonly #options: DirectoryTreesOptions;
   readonly #kept: TreeDescriptions;
@@ -105,7 +107,7 @@ export class DirectoryTrees implements UnpackedModels {
     this.#collect(tree);
   }
 
-  /** Removes the shared files of a removed tree that no other tree links to. */
+  /** Removes shared files of a removed tree to which no other tree links. */
   #collect(tree: UnpackedArchive): void {
     const { unpacker, logger } = this.#options;
     if (unpacker.contentDirectory === null) return;

@@ -1,13 +1,13 @@
 import type { GpuUsage } from "../instances/index.ts";
 
-/** One GPU as its driver reports it; null where the driver reports no value. */
+/** One GPU as the driver reports it. A field is null if the driver reports no value. */
 export interface MachineGpu {
   readonly memoryTotalBytes: number | null;
   readonly utilization: number | null;
   readonly processes: readonly { readonly pid: number; readonly memoryBytes: number }[];
 }
 
-/** Returns the use of the machine's GPUs by these processes; null on a machine without GPUs. */
+/** Returns the GPU usage of the given processes; null on a machine without GPUs. */
 export function gpuUsageOf(gpus: readonly MachineGpu[], pids: ReadonlySet<number>): GpuUsage | null {
   if (gpus.length === 0) return null;
   let busy = 0;

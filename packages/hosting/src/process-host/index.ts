@@ -1,6 +1,6 @@
 /**
- * A `ModelHost` that runs instances on this machine as local processes, and images through an `ImageRunner`; and the isolation of tenants that
- * this machine allows.
+ * A `ModelHost` that runs instances on this machine: built-in containers as local processes, and images through an `ImageRunner`. Also reports
+ * which isolation between tenants this machine supports.
  */
 export { ProcessHost, type ContainerCommand, type ContainerStart } from "./process-host.ts";
 export { isolationGaps, isolationKinds, readIsolationCapabilities, logIsolationGaps } from "./tenant-confinement.ts";

@@ -7,12 +7,12 @@ import { ArchiveError, type ArchiveUnpacker, type ObjectStore } from "../objects
 import { isFolderPlaceholder, parseS3Uri, type ContainerDefinition } from "../definitions/index.ts";
 import { ModelDataError } from "../instances/index.ts";
 
-/** Errors that a repaired archive would fix; all others are reported as failed downloads. */
+/** Reasons that mean the archive itself is invalid. Errors with other reasons are reported as failed downloads. */
 const notArchives: ReadonlySet<ArchiveError["reason"]> = new Set(["damaged", "unsafe", "clash", "limit"]);
 
 /**
- * Downloads a model's data from its ModelDataUrl or ModelDataSource to `directory`, which must not exist. Rejects with ModelDataError, and leaves
- * nothing.
+ * Downloads a model's data from its ModelDataUrl or ModelDataSource to `directory`, which must not exist. On failure, rejects with ModelDataError
+ * and removes the directory.
  */
 export async function downloadModelData(
   container: ContainerDefinition,

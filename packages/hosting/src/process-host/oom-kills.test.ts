@@ -38,7 +38,7 @@ for (const [about, counts, isOutOfMemory] of [
       isDetached: () => false,
       oomKillCount: () => left.shift() ?? null,
     });
-    // The count is read at each ping.
+    // `workedNs` reads the count, as each ping does.
     if (counts.length > 2) await container.workedNs();
     process.kill(child.pid, "SIGKILL");
     const end = await container.ended;

@@ -1,6 +1,9 @@
 import { readFileSync } from "node:fs";
 
-/** Returns how many processes the kernel has killed for lack of memory since it started; null where it does not count them. */
+/**
+ * Returns the number of processes that the kernel has killed for lack of memory since boot; null if the kernel does not count
+ * them.
+ */
 export function readOomKillCount(): number | null {
   let text: string;
   try {

@@ -7,7 +7,7 @@ import { gpuUsageOf, type MachineGpu } from "./gpu-usage.ts";
 import { readOomKillCount } from "./oom-kills.ts";
 import { readProcessCpuNs, readProcessTreeUsage } from "./process-usage.ts";
 
-/** Reads the machine's GPUs; empty without a GPU or a driver that reports. */
+/** Access to the machine's GPUs. `gpus` returns an empty list if there is no GPU, or no driver that reports one. */
 export interface MachineGpus {
   readonly gpus: () => readonly MachineGpu[];
 }
@@ -17,7 +17,7 @@ interface ContainerSurroundings {
   readonly directory: string;
   readonly machine: MachineGpus;
   readonly bootId: string;
-  /** Returns whether `stop` leaves the process running for the next run of the platform. */
+  /** Returns true if `stop` keeps the process running for the next run of the platform. */
   readonly isDetached: () => boolean;
   /** Replaces `readOomKillCount` in tests. */
   readonly oomKillCount?: () => number | null;
@@ -25,7 +25,7 @@ interface ContainerSurroundings {
 
 /** A process that serves the container contract on a Unix socket. */
 export class ProcessContainer implements HostedContainer {
-  /** The identity that the next run of the platform adopts it by. */
+  /** The identity by which the next run of the platform adopts the process. */
   readonly process: ContainerProcess;
   readonly address: InstanceAddress;
   readonly ended: Promise<ContainerEnd>;
@@ -34,7 +34,10 @@ export class ProcessContainer implements HostedContainer {
   readonly #directory: string;
   readonly #machine: MachineGpus;
   readonly #oomKillCount: () => number | null;
-  /** The kernel's count of OOM kills at the last `workedNs`. A higher count at the end marks the end as out of memory. */
+  /**
+   * The kernel's count of OOM kills at the last `workedNs`. If the count is higher when the process ends, the end is reported as out of
+   * memory.
+   */
   #lastOomKillCount: number | null;
   #isEnded = false;
 
@@ -56,8 +59,8 @@ export class ProcessContainer implements HostedContainer {
       const count = oomKillCount();
       const isOutOfMemory = count !== null && this.#lastOomKillCount !== null && count > this.#lastOomKillCount;
       await rm(socketPath, { force: true });
-      // Kills the orphans of its models, which left its process group and are children of this process now. Descendants of running containers
-      // are still children of those.
+      // Kills orphaned worker processes of the container's models. They have left the container's process group and are now children of this
+      // process. Workers of running containers are still children of those containers.
       await killOrphans(({ workerFamily: family }) => family !== null);
       return { ...end, isOutOfMemory, lastLines: running.outputTail() };
     });
@@ -82,7 +85,7 @@ export class ProcessContainer implements HostedContainer {
     return await readProcessCpuNs(this.#running.pid);
   }
 
-  /** Stops the process; on a detached host releases it instead, and `ended` stays pending. */
+  /** Stops the process. If the host is detached, only releases the process; `ended` stays pending then. */
   async stop(graceMs: number): Promise<void> {
     if (this.#isDetached()) return this.#running.release();
     if (!this.#isEnded) await this.#running.stop(graceMs);

@@ -54,7 +54,7 @@ function archive(path: string, body: Buffer): Buffer {
   return gzipSync(Buffer.concat([header.block, body, Buffer.alloc(-body.length & 511), Buffer.alloc(1024)]));
 }
 
-/** Opens an object store and an unpacker in a new directory. */
+/** Opens an object store and an unpacker in a new temporary directory. */
 async function openWorld() {
   const directory = await mkdtemp(join(root, "w"));
   const store = await openDirectoryStore({ folder: join(directory, "objects"), logger: silentLogger });

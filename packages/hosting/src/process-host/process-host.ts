@@ -28,15 +28,15 @@ import { ProcessContainer, type MachineGpus } from "./process-container.ts";
 export interface ContainerCommand {
   readonly command: string;
   readonly args: readonly string[];
-  /** The whole environment of the process, the variables of the spec included. */
+  /** The complete environment of the process, including the variables of the spec. */
   readonly env: Readonly<Record<string, string>>;
 }
 
-/** The input of `commandFor`. */
+/** The input of `commandFor`: one start of a built-in container. */
 export interface ContainerStart {
   readonly spec: ContainerSpec;
   readonly runtime: BuiltInRuntime;
-  /** The existing directory that stands for /opt/ml. The container only reads it. */
+  /** An existing directory that the container uses, read-only, as /opt/ml. */
   readonly mlRoot: string;
   /** The Unix socket that the container must listen on. */
   readonly socketPath: string;
@@ -45,15 +45,18 @@ export interface ContainerStart {
 export interface ProcessHostOptions {
   /** Returns the command of a process that serves the container contract on the socket. */
   readonly commandFor: (start: ContainerStart) => ContainerCommand;
-  /** For the sockets of this host alone, created when absent. Keep its path short: the path of a Unix socket has at most 107 bytes. */
+  /**
+   * Directory for the sockets of this host, which no other program may use. Created if absent. Its path must be short, because the path of
+   * a Unix socket has at most 107 bytes.
+   */
   readonly socketsDirectory: string;
-  /** Gets one directory for each container. Must be on the unpacker's file system, for hard links. */
+  /** Directory with one subdirectory for each container. It must be on the unpacker's file system, because files are hard-linked. */
   readonly instancesDirectory: string;
   readonly store: ObjectStore;
   readonly unpacker: ArchiveUnpacker;
-  /** Runs the containers whose program is an image; null where there is no container engine. The caller disposes of it after the host. */
+  /** Runs containers of images; null if there is no container engine. The caller disposes it after the host. */
   readonly images?: ImageRunner | null;
-  /** The machine's GPUs as they are now. */
+  /** Returns the current state of the machine's GPUs. */
   readonly gpus?: MachineGpus["gpus"];
   readonly clock: Clock;
   readonly logger: Logger;
@@ -64,7 +67,7 @@ const socketPathBytesMax = 107;
 
 /**
  * Runs instances on this machine: built-in containers as local processes, with a directory and a Unix socket each, and images through an
- * `ImageRunner`. Both outlive this process when it is killed or calls `detach`; a later host over the same directories adopts them.
+ * `ImageRunner`. Both keep running if this process is killed or calls `detach`. A later host with the same directories adopts them.
  */
 export class ProcessHost implements ModelHost {
   readonly #options: ProcessHostOptions;
@@ -153,28 +156,28 @@ export class ProcessHost implements ModelHost {
 }
 
 interface ProcessSlotOptions extends ProcessHostOptions {
-  /** Names the slot's directory and socket. */
+  /** The name of the slot's directory and socket. */
   readonly id: string;
   readonly instanceId: string;
   readonly spec: ContainerSpec;
-  /** The container's position in its instance, from 1. Names a container without ContainerHostname: `container_1`. */
+  /** The number of the container in its instance, from 1. A container without ContainerHostname is named after it: `container_1`. */
   readonly position: number;
   /** The owner of the instance. */
   readonly owner: InstanceOwner | null;
   readonly node: InstanceSpec["node"];
   readonly budget: InstanceSpec["budget"];
   readonly bootId: string;
-  /** Returns whether the slot's container outlives this host. */
+  /** Returns true if the slot's container keeps running after this host. */
   readonly isDetached: () => boolean;
-  /** Returns a process of the slot as a container of the host. */
+  /** Wraps a process of the slot as a container that this host tracks. */
   readonly trackProcess: (running: DetachedProcess, socketPath: string) => ProcessContainer;
-  /** Makes the host stop the container at its disposal. */
+  /** Registers a container, so that the host stops it when the host is disposed. */
   readonly track: (container: HostedContainer) => void;
 }
 
 const submittedCodeVariable = "SAGEMAKER_SUBMIT_DIRECTORY";
 
-/** A container's slot as a local directory, and the processes or containers of an image that are started in it one after another. */
+/** A container's slot: a local directory, and the processes or image containers that run in it one after another. */
 class ProcessSlot implements ContainerSlot, AsyncDisposable {
   readonly trees: UnpackedModels | null;
   readonly #options: ProcessSlotOptions;
@@ -211,7 +214,7 @@ class ProcessSlot implements ContainerSlot, AsyncDisposable {
     return adopted;
   }
 
-  /** Returns null for a process that has ended or has another socket. */
+  /** Adopts a process of the previous run. Returns null if the process has ended or uses another socket. */
   #adoptProcess(process: ContainerProcess): ProcessContainer | null {
     const { spec, bootId, clock, trackProcess } = this.#options;
     const socketPath = this.#socketPath;
@@ -241,11 +244,11 @@ class ProcessSlot implements ContainerSlot, AsyncDisposable {
     }
     await this.#describe(null);
     const image = this.#image;
-    // The program of an image downloads its code itself.
+    // An image downloads its code itself.
     await (image === null ? this.#downloadCode(signal) : image.runner.pull(image.slot.image, signal));
   }
 
-  /** The runner and the slot of an image; null for a built-in container. Throws where the host runs no images. */
+  /** The runner and the slot of an image; null for a built-in container. Throws if the host cannot run images. */
   get #image(): { readonly runner: ImageRunner; readonly slot: ImageSlot } | null {
     const { spec, images = null, id, instanceId, budget, isDetached } = this.#options;
     if (typeof spec.runtime === "string") return null;
@@ -262,7 +265,7 @@ class ProcessSlot implements ContainerSlot, AsyncDisposable {
     };
   }
 
-  /** Downloads SAGEMAKER_SUBMIT_DIRECTORY from S3 to `code`, as SageMaker's containers do: one script for all archives of the container. */
+  /** Downloads SAGEMAKER_SUBMIT_DIRECTORY from S3 to `code`, as SageMaker's containers do. All models of the container share this code. */
   async #downloadCode(signal: AbortSignal): Promise<void> {
     const { spec } = this.#options;
     const url = spec.environment[submittedCodeVariable] ?? "";
@@ -331,7 +334,10 @@ class ProcessSlot implements ContainerSlot, AsyncDisposable {
     });
   }
 
-  /** See `HostedInstance.shutDown`: keeps the directory of a multi-model container for the next run, removes others. */
+  /**
+   * Removes the directory of the slot when the platform shuts down. Keeps it for a multi-model container, whose unpacked models the next
+   * run adopts.
+   */
   async shutDown(): Promise<void> {
     if (this.trees === null) await this[Symbol.asyncDispose]();
   }
@@ -344,17 +350,17 @@ class ProcessSlot implements ContainerSlot, AsyncDisposable {
     return join(this.#options.socketsDirectory, `${this.#options.id}.sock`);
   }
 
-  /** Created by `prepare`. */
+  /** The slot's directory. `prepare` creates it. */
   get #directory(): string {
     return join(this.#options.instancesDirectory, this.#options.id);
   }
 
-  /** The process writes to pipes in it. */
+  /** The directory of the pipes to which the process writes its output. */
   get #outputDirectory(): string {
     return join(this.#directory, "output");
   }
 
-  /** Stands for /opt/ml. */
+  /** The directory that the container uses as /opt/ml. */
   get #mlRoot(): string {
     return join(this.#directory, "ml");
   }
@@ -364,7 +370,7 @@ class ProcessSlot implements ContainerSlot, AsyncDisposable {
   }
 }
 
-/** The entries that `prepare` keeps for a multi-model container whose process has ended. */
+/** Entries of the slot's directory that `prepare` keeps for a multi-model container whose process has ended. */
 const keptNames: ReadonlySet<string> = new Set(["ml", "trees", "container.json"]);
 const modelsName: ReadonlySet<string> = new Set(["models"]);
 const noNames: ReadonlySet<string> = new Set();

@@ -4,7 +4,7 @@ import { once } from "node:events";
 import { test } from "node:test";
 import { readProcessTreeUsage } from "./process-usage.ts";
 
-/** A process with a grandchild that holds 64 MiB, and a child that has used 0.3 s of CPU time and ended. */
+/** A process with a grandchild that allocates 64 MiB, and a child that has used 0.3 s of CPU time and ended. */
 const family = `
 import os, sys, time
 if os.fork() == 0:
@@ -26,7 +26,7 @@ test("the usage of a process includes its descendants, and the CPU time of those
   const closed = once(child, "close");
   try {
     let said = "";
-    // The pipe stays open, because otherwise a process that writes a line in two parts would die at the second one.
+    // The pipe must stay open: a process that writes a line in two chunks would otherwise get EPIPE at the second one.
     for await (const chunk of child.stdout.iterator({ destroyOnReturn: false })) {
       said += String(chunk);
       if (said.includes("held") && said.includes("worked")) break;

@@ -1,10 +1,13 @@
 import type { InstanceUsage } from "../instances/index.ts";
 import { childrenOf, parseProcessStat, readProcessFile } from "@galatea/base/processes";
 
-/** USER_HZ: 100 on every Linux architecture that Node runs on. */
+/** Nanoseconds of one tick. USER_HZ is 100 on every Linux architecture that Node supports. */
 const tickNs = 1e9 / 100;
 
-/** Bounds the walk; an instance with more processes is under-reported, not a reason to stall. */
+/**
+ * Maximum number of processes that are read. The usage of an instance with more processes is under-reported, so that reading it does not stall
+ * the platform.
+ */
 const processesMax = 4096;
 
 /** The resources that a process and its descendants use. */
@@ -12,7 +15,9 @@ export interface ProcessTreeUsage extends Pick<InstanceUsage, "cpuNs" | "memoryB
   readonly pids: ReadonlySet<number>;
 }
 
-/** Returns CPU time (ended children included) and proportional memory (PSS) of a process and its descendants; null when the process has ended. */
+/**
+ * Returns the CPU time (including ended children) and proportional memory (PSS) of a process and its descendants; null if the process has ended.
+ */
 export async function readProcessTreeUsage(pid: number): Promise<ProcessTreeUsage | null> {
   let cpuNs = 0;
   let memoryBytes = 0;
@@ -35,7 +40,7 @@ export async function readProcessTreeUsage(pid: number): Promise<ProcessTreeUsag
   return isRootSeen ? { cpuNs, memoryBytes, pids } : null;
 }
 
-/** Returns the CPU time of one process; null when it has ended. */
+/** Returns the CPU time of one process in nanoseconds; null if it has ended. */
 export async function readProcessCpuNs(pid: number): Promise<number | null> {
   const stat = await readProcessFile(pid, "stat");
   return stat === null ? null : parseProcessStat(stat).cpuTicks * tickNs;

@@ -2,12 +2,12 @@ import { readFileSync } from "node:fs";
 import type { Logger } from "@galatea/base";
 import { landlockVersion } from "@galatea/base/system";
 
-/** The privileges and kernel features that decide how tenants can be isolated on this machine. */
+/** The privileges and kernel features that determine how tenants can be isolated on this machine. */
 export interface IsolationCapabilities {
   readonly isRoot: boolean;
-  /** The effective capabilities of the platform, by their bits. */
+  /** Bit mask of the effective capabilities of the platform's process. */
   readonly capabilities: bigint;
-  /** The ABI version of Landlock; 0 for a kernel without it. */
+  /** The ABI version of Landlock; 0 if the kernel does not support it. */
   readonly landlock: number;
 }
 
@@ -16,7 +16,7 @@ export const isolationKinds = ["users", "files", "view", "network", "signals", "
 type ConfinementKind = (typeof isolationKinds)[number];
 export type IsolationGaps = Readonly<Partial<Record<ConfinementKind, string>>>;
 
-/** CAP_SETGID, CAP_SETUID and CAP_SETPCAP: a process needs them to become another user irrevocably. */
+/** Numbers of CAP_SETGID, CAP_SETUID and CAP_SETPCAP. A process needs them to change its user irrevocably. */
 const userCapabilities = [6n, 7n, 8n];
 const systemAdministration = 21n;
 
@@ -47,7 +47,7 @@ export function readIsolationCapabilities(): IsolationCapabilities {
   };
 }
 
-/** Logs the gaps at start, before any code of a tenant runs. */
+/** Logs a warning if isolation is incomplete. Call it at start, before any code of a tenant runs. */
 export function logIsolationGaps(gaps: IsolationGaps, log: Logger): void {
   const missing = Object.entries(gaps).map(([kind, why]) => `${kind} (${why})`);
   if (missing.length === 0) return;

@@ -6,8 +6,9 @@ import { readChecksummed, checksummedText } from "../objects/index.ts";
 import { containerModelId, type AdoptableTree } from "../model-cache/index.ts";
 
 /**
- * The descriptions of the unpacked trees of one instance, one file for each tree, outside the container's view. `describe` writes a
- * description after its tree is complete, and `forget` removes it before the tree: a tree that kill -9 left incomplete has none.
+ * The descriptions of the unpacked trees of one instance: one file for each tree, which the container cannot access. `describe`
+ * writes a description after the tree is complete, and `forget` removes it before the tree. A tree that `kill -9` left incomplete
+ * therefore has no description.
  */
 export class TreeDescriptions {
   readonly #models: string;
@@ -25,7 +26,7 @@ export class TreeDescriptions {
     await rename(`${path}.tmp`, `${path}.json`);
   }
 
-  /** Removes a description synchronously, so that the same version can be described again at once. */
+  /** Removes a description synchronously, so that the same version can be described again immediately. */
   forget(id: string): void {
     rmSync(join(this.#descriptions, `${id}.json`), { force: true });
   }

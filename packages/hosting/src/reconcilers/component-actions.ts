@@ -51,7 +51,7 @@ export class ComponentActions implements ReconciledKind<ComponentRecord, Compone
   };
   readonly #options: ComponentActionsOptions;
   readonly #running = new Map<string, ComponentCopies>();
-  /** All components as last recorded, by name. The quota of the account bounds their number. */
+  /** All components as last recorded, by name. The account's quota limits their number. */
   readonly #recorded = new Map<string, ComponentRecord>();
 
   constructor(options: ComponentActionsOptions) {
@@ -90,7 +90,9 @@ export class ComponentActions implements ReconciledKind<ComponentRecord, Compone
     this.#running.clear();
   }
 
-  /** Returns null when the endpoint or variant does not exist. */
+  /**
+   * Returns the copies of a component; creates the object at the first call. Resolves with null if the endpoint or variant does not exist.
+   */
   async #copiesOf(record: ComponentRecord): Promise<ComponentCopies | null> {
     const key = nameKey(record.name);
     const found = this.#running.get(key);
@@ -102,7 +104,7 @@ export class ComponentActions implements ReconciledKind<ComponentRecord, Compone
     return copies;
   }
 
-  /** Repeats attempts until new copies are placed, the goal is reached, or the goal has failed. */
+  /** Repeats attempts until new copies are placed, or the goal is reached or has failed. */
   async #approach(step: ApproachStep): ComponentOutcome {
     const { record } = step;
     const copies = await this.#copiesOf(record);
@@ -239,9 +241,9 @@ export class ComponentActions implements ReconciledKind<ComponentRecord, Compone
   async #tearDown(step: ComponentStep): ComponentOutcome {
     const { key, record, closing } = step;
     await this.#drain(step);
-    // Without this line, `release` would count the instances of the stopped copies as used.
+    // Without this line, `release` would treat the instances of the stopped copies as used.
     this.#recorded.delete(key);
-    // The instances are removed before the record is deleted: if the platform is killed here, the next start repeats the removal.
+    // The instances are removed before the record. If the platform is killed in between, the next start repeats the removal.
     await this.#options.variants.release(record, () => this.of(record.endpointName), closing);
     return { do: "forget" };
   }

@@ -159,7 +159,7 @@ export class EndpointActions implements ReconciledKind<EndpointRecord, EndpointE
     background((closing) => drainLimiter.drainUpdated(key, closing, (signal) => running.follow(record, signal)));
   }
 
-  /** Drains the instances in the background, because the endpoint may be started again before they have ended. */
+  /** Drains the instances in the background, so that the endpoint can be started again before they have ended. */
   async #stop(step: EndpointStep): EndpointOutcome {
     step.background(() => this.#drain(step));
     return null;

@@ -2,20 +2,20 @@ type Work = (superseded: AbortSignal) => Promise<void>;
 
 interface Holder {
   readonly aborter: AbortController;
-  /** The work that starts when the current one has ended; null when none waits. */
+  /** The work that starts when the current work has ended; null if none waits. */
   next: Work | null;
 }
 
 /**
- * Runs one work at a time for each record. `hold` is asynchronous and the only access, so that a later version can compete for leases with other
- * processes.
+ * Runs at most one work at a time for each record. `hold` is asynchronous and the only method, so that a later version can compete for leases
+ * with other processes.
  */
 export class Leases {
   readonly #holders = new Map<string, Holder>();
 
   /**
    * Runs work for a key; the work must not reject. If the key is held, aborts the holder's signal and returns; this work starts when the
-   * holder's work has ended. Of several waiting works, only the last runs.
+   * holder's work has ended. If several works wait, only the last one runs.
    */
   async hold(key: string, work: Work): Promise<void> {
     const current = this.#holders.get(key);

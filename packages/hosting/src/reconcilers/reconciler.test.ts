@@ -1,6 +1,6 @@
 /**
- * The reconciler over records of a test kind: other writers, disk errors, superseded actions, and kills between any two
- * steps.
+ * Tests of the reconciler with records of a test kind: concurrent writers, disk errors, superseded actions, and kills
+ * between any two steps.
  */
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -57,7 +57,7 @@ function toyTransition(record: ToyRecord, event: ToyEvent): ToyRecord {
   }
 }
 
-/** The random numbers of one run, which repeat when they are used up. */
+/** The random numbers of one run. The sequence starts again at its end. */
 class Dice {
   readonly #numbers: readonly number[];
   #thrown = 0;
@@ -75,7 +75,7 @@ const diskFull = () => Object.assign(new Error("no space left"), { code: "ENOSPC
 const isTerminal = (change: DocumentChange) =>
   change.do === "delete" || (change.do === "put" && /"at":"(Serving|Failed)"/.test(change.body));
 
-/** Documents whose reads and writes take time, sometimes fail, and end with the platform. */
+/** Documents whose reads and writes are asynchronous, sometimes fail, and always fail after the platform was killed. */
 class FaultyDocuments extends MemoryDocuments {
   readonly #memory: DocumentMemory;
   readonly #dice: Dice;
@@ -97,7 +97,7 @@ class FaultyDocuments extends MemoryDocuments {
     const [first] = changes;
     if (first?.kind === toyKind && this.#dice.next(8) === 0) this.#writeByAnother(first.key);
     const version = await super.write(changes);
-    // The write succeeded although its caller gets an error; the reconciler must find that out.
+    // The write succeeded although the caller gets an error. The reconciler must detect this.
     if (changes.some(isTerminal) && this.#dice.next(6) === 0) throw new Error("lost");
     return version;
   }
@@ -109,14 +109,14 @@ class FaultyDocuments extends MemoryDocuments {
     if (this.#dice.next(9) === 0) throw diskFull();
   }
 
-  /** Changes a record without a notification: the next writer gets a conflict. */
+  /** Changes a record without a notification, so that the next writer gets a conflict. */
   #writeByAnother(key: string): void {
     const found = this.#memory.find(toyKind, key);
     if (found !== null) this.#memory.write([{ do: "put", kind: toyKind, key, body: found.body, expects: "any" }]);
   }
 }
 
-/** A clock whose timers fire at once, so that retries follow at once. */
+/** A clock whose timers fire immediately, so that retries are not delayed. */
 const hastyClock: Clock = {
   ...systemClock,
   timer(_delayMs, fire) {
@@ -245,7 +245,7 @@ const asks: fc.Arbitrary<Ask> = fc.oneof(
 const isDeleting = ({ state }: ToyRecord) => state.at === "Deleting";
 const stays = ({ state: { at } }: ToyRecord) => at === "Serving" || at === "Stopped" || at === "Failed";
 
-/** Waits for the condition, tick by tick: no other time passes in these tests. */
+/** Waits for a condition by event loop ticks, because no timers are used in these tests. */
 async function turnsUntil(isSo: () => boolean): Promise<void> {
   for (let count = 0; !isSo(); count++) {
     assert.ok(count < 5000, "the records come to no end");
@@ -253,7 +253,7 @@ async function turnsUntil(isSo: () => boolean): Promise<void> {
   }
 }
 
-/** Callers, and the results that they got. */
+/** Simulated callers, with the results of their calls. */
 class Callers {
   readonly deleted = new Set<string>();
   readonly #dice: Dice;
@@ -308,7 +308,7 @@ test("property: after any events, failed writes and kills every record reaches a
         assert.ok(!callers.deleted.has(name), `${name} was deleted`);
         if (state.at === "Serving") assert.equal(state.observedCount, desiredCount, name);
       }
-      // A lease that was not released would keep the record's next action from running.
+      // A lease that was not released would block the next action of its record.
       for (const { name } of recordsIn(memory)) {
         while (recordsIn(memory).some((each) => each.name === name && stays(each))) {
           await callers.ask(platform, { do: "delete", of: Number(name.slice(4)) }).catch(() => {});

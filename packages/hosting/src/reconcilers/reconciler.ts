@@ -10,7 +10,7 @@ export interface ReconciledRecord {
   readonly name: string;
   readonly arn: string;
   readonly modifiedMs: number;
-  /** `reason` is the failure reason of the record, `lastFailure` that of its last update. */
+  /** `reason`: failure reason of the record. `lastFailure`: failure reason of the last update. */
   readonly state: { readonly at: string; readonly reason?: string; readonly lastFailure?: string | null };
 }
 
@@ -26,11 +26,11 @@ export interface ActionContext<Value extends ReconciledRecord, Event, Found exte
   readonly record: Found;
   /** Aborts when another writer has changed the record, or when the platform shuts down. */
   readonly signal: AbortSignal;
-  /** Aborts only when the platform shuts down. For work that must continue when the record changes. */
+  /** Aborts only when the platform shuts down. Used by work that must continue when the record changes. */
   readonly closing: AbortSignal;
   /**
-   * Records a transition before the action ends, without a retry. Rejects with DocumentConflict, and aborts `signal`, when another writer has
-   * changed the record.
+   * Records a transition before the action ends, without a retry. If another writer has changed the record, rejects with DocumentConflict and aborts
+   * `signal`.
    */
   readonly transition: (event: Event) => Promise<Value>;
   /** Runs work in the background: the next action does not wait for it. */
@@ -56,7 +56,7 @@ export interface ReconciledKind<Value extends ReconciledRecord, Event> {
   readonly records: RecordKind<Value>;
   /** Returns the record after an event, without side effects. Throws if the event is not allowed in the state, which is a bug of the caller. */
   readonly transition: (record: Value, event: Event) => Value;
-  /** Returns whether the reconciler will move a record in this state to another state. */
+  /** Returns true if the reconciler will change a record in this state to another state. */
   readonly isTransient: (state: Value["state"]) => boolean;
   /** The action of each state; null for states that only an event of a caller can change. Actions must be idempotent: they run again after a crash or a disk fault. */
   readonly actions: { readonly [At in Value["state"]["at"]]: Action<Value, Event, RecordInState<Value, At>> | null };
@@ -66,7 +66,7 @@ export interface ReconciledKind<Value extends ReconciledRecord, Event> {
   readonly resume?: (record: Value) => Promise<void>;
   /** Returns the effects of a successful write; `after` is null for a deletion. */
   readonly consequences?: (before: Value, after: Value | null) => WriteEffects;
-  /** Stops all instances of the records, when the platform shuts down. */
+  /** Stops all instances of the records when the platform shuts down. */
   readonly shutDown?: () => Promise<void>;
 }
 
@@ -111,7 +111,7 @@ export class Reconciler<Value extends ReconciledRecord, Event> implements AsyncD
     });
   }
 
-  /** Continues with a record after a restart of the platform. */
+  /** Resumes a record after a restart of the platform. */
   resume(record: Value): void {
     const key = nameKey(record.name);
     this.#kind.added?.(record);
@@ -147,7 +147,7 @@ export class Reconciler<Value extends ReconciledRecord, Event> implements AsyncD
     return moved;
   }
 
-  /** Cancels actions and stops instances; records stay. */
+  /** Cancels actions and stops instances. The records are kept. */
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#tasks[Symbol.asyncDispose]();
     await this.#kind.shutDown?.();
@@ -176,7 +176,7 @@ export class Reconciler<Value extends ReconciledRecord, Event> implements AsyncD
     while (!signal.aborted && (await retryWrite(step, this.#backoff(key, "disk faults", signal))));
   }
 
-  /** Runs the action of a record's state. Resolves with whether another action may follow. */
+  /** Runs the action of a record's state. Resolves with true if another action may follow. */
   async #step(key: string, signal: AbortSignal): Promise<boolean> {
     const found = await this.#kind.records.find(key);
     if (found.at !== "found") return false;

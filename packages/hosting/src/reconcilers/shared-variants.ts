@@ -29,7 +29,10 @@ type PlacedOn = Pick<ComponentRecord, "endpointName" | "variantName">;
 export interface SharedVariantsOptions {
   readonly store: HostingStore;
   readonly nodes: FleetOptions["nodes"];
-  /** Changes the variant's number of instances. Resolves when they are in service; rejects with AwsError if the endpoint's state does not allow the change. */
+  /**
+   * Changes the variant's number of instances. Resolves when the instances are in service. Rejects with AwsError if the endpoint's state does not allow the
+   * change.
+   */
   readonly resize: (of: ComponentRecord, instanceCount: number, signal: AbortSignal) => Promise<void>;
 }
 
@@ -98,7 +101,7 @@ export class SharedVariants {
     return await this.#growing.run(nameKey(record.endpointName), async () => {
       const shared = await this.find(record);
       if (before === null || shared === null) return "";
-      // Another component has added an instance since: the caller tries to place its copy on it.
+      // Another component has added an instance meanwhile. The caller tries to place the copy on that instance.
       if (shared.instanceCount > before.instanceCount) return null;
       const { Status: status, MaxInstanceCount: max = 0 } = shared.variant.ManagedInstanceScaling ?? {};
       if (status !== "ENABLED" || shared.instanceCount >= max) return "";
@@ -116,7 +119,7 @@ export class SharedVariants {
       const { Status: status, MinInstanceCount: min = 1 } = shared?.variant.ManagedInstanceScaling ?? {};
       if (shared === null || status !== "ENABLED") return;
       const desired = Math.max(min, usedInstanceCount(all(), record.variantName));
-      // If the endpoint does not allow the removal now, it is tried again when the next component has reached its goal.
+      // If the endpoint does not allow the removal now, it is repeated when the next component reaches its goal.
       if (desired < shared.instanceCount) await this.#resize(record, desired, signal);
     });
   }
@@ -139,7 +142,7 @@ export function usedInstanceCount(components: readonly ComponentRecord[], varian
   return Math.max(0, ...own.flatMap(({ copies }) => copies.map(({ instance }) => instance + 1)));
 }
 
-/** Returns whether the claim fits on an empty instance of at least one node. */
+/** Returns true if the claim fits on an empty instance of at least one node. */
 export const fitsEmptyInstance = ({ nodes }: Pick<SharedVariant, "nodes">, claim: ComponentClaim): boolean =>
   nodes.some(({ has }) => claimFits({ has, taken: noClaim }, claim));
 

@@ -24,8 +24,8 @@ interface Window {
 }
 
 /**
- * Writes a log line for each change of a record's state: a warning with the reason for a failure. Writes at most `linesMax` lines of each level a
- * second and counts the rest in one more line, so that a restart of 10,000 endpoints does not flood the log.
+ * Writes a log line for each change of a record's state; failures are warnings with the reason. Writes at most `linesMax` lines of each level per
+ * second, and one more line with the number of other changes. Without this limit, a restart of 10,000 endpoints would flood the log.
  */
 export class StateLog implements Disposable {
   readonly #clock: Clock;

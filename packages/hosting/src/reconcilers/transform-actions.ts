@@ -45,7 +45,7 @@ export class TransformActions implements ReconciledKind<TransformJobRecord, Tran
     return { ...job, state: applyTransformEvent(job.state, event) };
   }
 
-  /** Runs a job. After the signal has aborted, settles when all instances of the job have stopped. */
+  /** Runs a job. If the signal aborts, settles only after all instances of the job have stopped. */
   async #run(
     step: ActionContext<TransformJobRecord, TransformEvent>,
   ): Promise<ActionOutcome<TransformJobRecord, TransformEvent>> {

@@ -31,7 +31,8 @@ export function scalableVariants(hosting: Hosting, owner: Owner): ScalableResour
       if (group === undefined) return null;
       const { concurrency, instanceCount } = group.settled;
       const isMoving = found.record.state.at !== "InService";
-      // An update can change a variant between serverless and instances; the dimension of the other kind does not exist then.
+      // An update can change a variant from instances to serverless or back. The dimension of the other kind does not exist
+      // then.
       if ((dimension === provisioned) !== (concurrency !== undefined)) return null;
       if (concurrency !== undefined) {
         return { desired: concurrency.provisioned, running: group.observed.concurrency?.provisioned ?? 0, isMoving };

@@ -1,12 +1,12 @@
 import type { NotScaledCode, ScalableTarget, ScalingActivity } from "./policy.ts";
 
-/** Nouns for capacities, by the ends of dimension names. */
+/** Nouns for capacities, by the suffix of the dimension. */
 const counted: readonly (readonly [string, string])[] = [
   [":DesiredCopyCount", "copy count"],
   [":DesiredProvisionedConcurrency", "provisioned concurrency"],
 ];
 
-/** Returns the activity of a capacity change that begins. */
+/** Returns the activity of a capacity change that starts now. */
 export function newScalingActivity(
   { resourceId, dimension }: ScalableTarget,
   { id, to, atMs, cause }: { readonly id: string; readonly to: number; readonly atMs: number; readonly cause: string },
@@ -26,7 +26,7 @@ export function newScalingActivity(
   };
 }
 
-/** Returns the activity at its end; `failure` is the reason of a failed one. */
+/** Returns the completed activity. `failure`: the reason of a failure; null for success. */
 export function completeActivity(activity: ScalingActivity, failure: string | null, atMs: number): ScalingActivity {
   const done = activity.description.replace(/^Setting/, "set").replace(/\.$/, "");
   return {
@@ -40,7 +40,7 @@ export function completeActivity(activity: ScalingActivity, failure: string | nu
   };
 }
 
-/** Returns the activity of a request that changes nothing. */
+/** Returns the activity of a scaling request that does not change the capacity. */
 export function newNotScaledActivity(
   { resourceId, dimension, minCapacity, maxCapacity }: ScalableTarget,
   asked: {

@@ -1,7 +1,7 @@
 import { unreachable } from "@galatea/base";
 import type { NotScaledCode, StepAdjustment, StepPolicy, SuspendedScaling } from "./policy.ts";
 
-/** A change of capacity that a cooldown remembers. */
+/** The last change of capacity in one direction, which starts a cooldown. */
 export interface PreviousScaling {
   readonly atMs: number;
   readonly from: number;
@@ -9,10 +9,10 @@ export interface PreviousScaling {
   readonly cooldownMs: number;
 }
 
-/** The state of a scalable target when its capacity is decided. */
+/** The state of a scalable target at the time of a scaling decision. */
 export interface CapacityState {
   readonly nowMs: number;
-  /** The desired capacity so far, reached or not. */
+  /** The current desired capacity, even if it is not reached yet. */
   readonly desired: number;
   readonly minCapacity: number;
   readonly maxCapacity: number;
@@ -25,20 +25,20 @@ export type CapacityDecision =
   | { readonly do: "scale"; readonly to: number; readonly direction: "out" | "in" }
   | { readonly do: "nothing"; readonly because: "suspended" | "cooldown" | NotScaledCode };
 
-/** Tolerance for values just above a whole number: metrics are sums of doubles. */
+/** Tolerance for rounding errors: metrics are sums of doubles, which may be slightly above a whole number. */
 const rounding = 1e-9;
 
 /**
- * Returns the smallest number of instances that keeps the metric at or below its target, if `running` instances have
- * this value each.
+ * Returns the smallest number of instances that keeps the metric at or below its target. `value` is the metric per
+ * instance with `running` instances.
  */
 export function targetTrackingCapacity(value: number, targetValue: number, running: number): number {
   return Math.max(0, Math.ceil((running * value) / targetValue - rounding));
 }
 
 /**
- * Returns the combined capacity of several target-tracking policies: the largest. Null if capacity could shrink but a
- * policy's metric is unknown.
+ * Returns the combined capacity of several target-tracking policies: the largest. Returns null if the known policies
+ * would reduce the capacity, but the metric of another policy is unknown.
  */
 export function combinedCapacity(wanted: readonly (number | null)[], desired: number): number | null {
   const known = wanted.filter((each) => each !== null);
@@ -47,13 +47,13 @@ export function combinedCapacity(wanted: readonly (number | null)[], desired: nu
 }
 
 /**
- * Returns the capacity of a step policy for the distance of its alarm's metric from the threshold; null if no step
- * covers it.
+ * Returns the capacity of a step policy. `distance` is the alarm's metric minus the threshold. Null if no step covers
+ * it.
  */
 export function stepScalingCapacity(policy: StepPolicy, distance: number, state: CapacityState): number | null {
   const step = policy.steps.find((each) => covers(each, distance));
   if (step === undefined) return null;
-  // Capacity that was added during the cooldown is part of this step's addition.
+  // Capacity that was added during the cooldown counts towards this step's addition.
   const isAdding = step.adjustment > 0 && policy.adjustmentType !== "ExactCapacity";
   const base = isAdding && isWithin(state.lastOut, state.nowMs) ? state.lastOut.from : state.desired;
   switch (policy.adjustmentType) {
@@ -63,7 +63,7 @@ export function stepScalingCapacity(policy: StepPolicy, distance: number, state:
       return Math.max(0, base + step.adjustment);
     case "PercentChangeInCapacity": {
       const exact = (base * Math.abs(step.adjustment)) / 100;
-      // A change above one is rounded down, below one it is one.
+      // A change above 1 is rounded down; a change below 1 becomes 1.
       const whole = exact > 1 ? Math.floor(exact + rounding) : Math.ceil(exact - rounding);
       return Math.max(0, base + Math.sign(step.adjustment) * Math.max(whole, policy.magnitudeMin));
     }
@@ -72,7 +72,7 @@ export function stepScalingCapacity(policy: StepPolicy, distance: number, state:
   }
 }
 
-/** Returns the capacity change within bounds, suspensions and cooldowns. */
+/** Applies bounds, suspensions and cooldowns to a wanted capacity. Returns the change, or the reason for no change. */
 export function decideCapacity(wanted: number, state: CapacityState): CapacityDecision {
   const { desired, minCapacity, maxCapacity, nowMs } = state;
   const to = Math.min(maxCapacity, Math.max(minCapacity, wanted));
@@ -83,7 +83,8 @@ export function decideCapacity(wanted: number, state: CapacityState): CapacityDe
   }
   const isOut = to > desired;
   if (isOut ? state.suspended.scaleOut : state.suspended.scaleIn) return { do: "nothing", because: "suspended" };
-  // An increase is immediate: `desired` includes the additions of the cooldown. A decrease waits for both cooldowns.
+  // An increase is not delayed by a cooldown, because `desired` includes additions during the cooldown. A decrease
+  // waits for both cooldowns.
   if (!isOut && (isWithin(state.lastIn, nowMs) || isWithin(state.lastOut, nowMs))) {
     return { do: "nothing", because: "cooldown" };
   }
@@ -91,8 +92,8 @@ export function decideCapacity(wanted: number, state: CapacityState): CapacityDe
 }
 
 /**
- * Returns an error if steps overlap or leave a gap, or if others than the outermost are unbounded; null if they are
- * valid. Bounds are on one side of the threshold or on both.
+ * Returns an error text if steps overlap or leave a gap, or if a step other than the outermost is unbounded; null if
+ * the steps are valid. Steps may be on one side of the threshold or on both.
  */
 export function stepAdjustmentsError(steps: readonly StepAdjustment[]): string | null {
   if (steps.length === 0) return "At least one step adjustment must be specified.";
@@ -101,7 +102,7 @@ export function stepAdjustmentsError(steps: readonly StepAdjustment[]): string |
     if (lower === null && upper === null && steps.length > 1) {
       return "At least one bound must be specified if there are several step adjustments.";
     }
-    // JSON can contain values that become infinite, which no record keeps.
+    // JSON can contain numbers that are parsed as infinity, which cannot be stored.
     if (![lower ?? 0, upper ?? 0].every(Number.isFinite)) {
       return "MetricIntervalLowerBound and MetricIntervalUpperBound must be finite numbers.";
     }
@@ -120,13 +121,16 @@ export function stepAdjustmentsError(steps: readonly StepAdjustment[]): string |
   return null;
 }
 
-/** Above the threshold the lower bound is inclusive, below it the upper one is. */
+/**
+ * Returns true if a step covers a distance. Above the threshold, the lower bound is inclusive; below it, the upper
+ * bound is.
+ */
 function covers({ lower, upper }: StepAdjustment, distance: number): boolean {
   const [from, to] = [lower ?? -Infinity, upper ?? Infinity];
   return distance >= 0 ? from <= distance && distance < to : from < distance && distance <= to;
 }
 
 function isWithin(last: PreviousScaling | null, nowMs: number): last is PreviousScaling {
-  // The absolute difference is used: otherwise a clock that was set back by a day would prolong a cooldown by a day.
+  // The absolute difference is used. Otherwise, a clock that was set back by a day would prolong a cooldown by a day.
   return last !== null && Math.abs(nowMs - last.atMs) < last.cooldownMs;
 }

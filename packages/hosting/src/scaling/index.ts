@@ -1,7 +1,7 @@
 /**
- * Application Auto Scaling: the desired capacity as pure functions (`capacity.ts`), and `Scaling`, which stores
- * targets, policies and activities, and runs policies for alarms. `ScalableResources` is the interface to the scaled
- * resources.
+ * Application Auto Scaling. Pure functions compute the desired capacity (`capacity.ts`). `Scaling` stores targets,
+ * policies and activities, and runs policies when alarms change state. `ScalableResources` is the interface to the
+ * scaled resources.
  */
 export { stepAdjustmentsError } from "./capacity.ts";
 export type {

@@ -73,7 +73,7 @@ test("trackingCapacity returns null for an infinite metric", async () => {
   };
   const status = { state: "ALARM", reason: "", reasonData: null, updatedMs: 0, transitionedMs: 0 } as const;
   const event: AlarmEvent = { definition: alarm, status, before: "OK", atMs: clock.epochMs() };
-  // No instance is running, and 0 times infinity is NaN.
+  // With no running instance, 0 times infinity would be NaN.
   const capacity = { desired: 1, running: 0, isMoving: false };
   const alarmed = { policy: tracking, event, capacity, steadySinceMs: 0 };
   assert.equal(await trackingCapacity(reading, [tracking], alarmed), null);

@@ -5,7 +5,7 @@ import type { ScalingPolicy, StepPolicy, TargetTrackingPolicy } from "./policy.t
 
 export interface ResourceCapacity {
   readonly desired: number;
-  /** Number of instances in service, to which the metrics of the last minutes belong. */
+  /** Number of instances in service. The recent metrics were measured with this number. */
   readonly running: number;
   /** True while another change of the resource is in progress. */
   readonly isMoving: boolean;
@@ -13,29 +13,32 @@ export interface ResourceCapacity {
   readonly least?: number;
 }
 
-/** A policy whose alarm has gone off, with its resource. */
+/** A policy whose alarm went into ALARM, and the capacity of its resource. */
 export interface TargetTrackingAlarm {
   readonly policy: TargetTrackingPolicy;
   readonly event: AlarmEvent;
   readonly capacity: ResourceCapacity;
-  /** Time since which the number of instances is unchanged: earlier measurements belong to another number. */
+  /** Epoch time of the last change of the number of instances. Earlier measurements belong to another number. */
   readonly steadySinceMs: number;
 }
 
 export interface MetricReadOptions {
   readonly readValues: ReadMetricValues;
   readonly clock: Clock;
-  /** Time since which metrics are recorded without a gap: before it, missing data means nothing. */
+  /** Epoch time since which metrics are recorded without a gap. Missing data before it does not mean zero requests. */
   readonly sinceMs: number;
 }
 
 const minuteMs = 60_000;
-/** Maximum age of the newest data point of a metric. */
+/** Maximum age of the newest data point of a metric, in minutes. */
 const lookBackMinutes = 3;
-/** Time without requests after which the load counts as zero. */
+/** Milliseconds without data points after which the load counts as zero. */
 const silenceMs = 15 * minuteMs;
 
-/** Returns the capacity of all target-tracking policies when the alarm of one goes into ALARM; null for no change. */
+/**
+ * Returns the combined capacity of all target-tracking policies when the alarm of one policy goes into ALARM; null for no
+ * change.
+ */
 export async function trackingCapacity(
   reading: MetricReadOptions,
   policies: readonly ScalingPolicy[],
@@ -47,10 +50,10 @@ export async function trackingCapacity(
   const wanted: (number | null)[] = [];
   for (const each of policies) {
     if (each.type !== "TargetTrackingScaling") continue;
-    // A policy that only adds instances does not take part in removing them.
+    // Policies that only add instances are ignored when instances are removed.
     if (!isHigh && each.isScaleInDisabled) continue;
     const values = await lastValues(reading, each, steadySinceMs);
-    // Scaling out uses the latest value, scaling in the largest recent one.
+    // Scaling out uses the latest value; scaling in uses the largest recent value.
     const value = values.length === 0 ? null : isHigh ? (values.at(-1) as number) : Math.max(...values);
     wanted.push(value === null ? null : targetTrackingCapacity(value, each.targetValue, running));
   }
@@ -74,17 +77,17 @@ export async function stepCapacity(
     throw new Error("a step policy needs an alarm on a metric, not a composite alarm");
   }
   const { watched, threshold, evaluationPeriods } = definition;
-  // The periods of the alarm's evaluation: they end on full minutes; short ones, every ten seconds.
+  // The periods that the alarm has evaluated. They end on full minutes, or every ten seconds for shorter periods.
   const stepMs = Math.min(watched.periodMs, minuteMs);
   const endMs = Math.floor(atMs / stepMs) * stepMs;
   const startMs = endMs - evaluationPeriods * watched.periodMs;
   const values = [...(await readValues(watched, { startMs, endMs })).values()];
-  // If missing data points have caused ALARM, the threshold counts as the metric.
+  // If missing data points have caused ALARM, the metric is assumed to equal the threshold.
   const distance = values.length === 0 ? 0 : aggregated(values, policy.aggregation) - threshold;
   return stepScalingCapacity(policy, distance, state);
 }
 
-/** Returns the values oldest first. */
+/** Returns the recent values of a policy's metric, oldest first. */
 async function lastValues(
   { readValues, clock, sinceMs }: MetricReadOptions,
   { watched, isZeroWhenMissing, createdMs }: TargetTrackingPolicy,
@@ -97,7 +100,7 @@ async function lastValues(
     .filter(([startMs]) => startMs >= steadySinceMs)
     .toSorted(([a], [b]) => a - b)
     .map(([, value]) => value)
-    // An infinite sum says nothing about the number of instances.
+    // The number of instances cannot be computed from an infinite sum.
     .filter(Number.isFinite);
   const isSilent = isZeroWhenMissing && endMs - Math.max(createdMs, sinceMs) >= silenceMs;
   return found.size === 0 && isSilent ? [0] : values;

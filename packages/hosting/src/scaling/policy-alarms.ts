@@ -3,17 +3,18 @@ import type { ScalingPolicy, TargetTrackingPolicy } from "./policy.ts";
 
 const highPeriods = 3;
 /**
- * The time below the target before capacity shrinks; divided by the metric's period, which may be shorter than a
- * minute.
+ * Milliseconds below the target before the capacity is reduced. Divided by the metric's period, it is the number of
+ * evaluation periods.
  */
 const lowMs = 15 * 60_000;
-/** Share of the target below which there are too many instances. */
+/** Fraction of the target below which there are too many instances. */
 const lowShare = 0.9;
 
 const ownDescription = "DO NOT EDIT OR DELETE. For TargetTrackingScaling policy ";
 
 /**
- * Returns the alarms of a policy: three periods of its metric above its target, and 15 minutes below nine tenths of it.
+ * Returns the alarms of a policy. One alarm requires three periods above the target; the other requires 15 minutes
+ * below 90 % of the target.
  */
 export function policyAlarms(policy: TargetTrackingPolicy, arnOf: (name: string) => string): readonly MetricAlarm[] {
   const facts = (name: string) => ({
@@ -58,8 +59,8 @@ export function policyAlarmArn(policy: TargetTrackingPolicy, name: string): stri
 }
 
 /**
- * Returns the work that a crash between the writes of a policy and its alarms has left: missing alarms of policies, and
- * names of alarms without a policy. Alarms of users are never included.
+ * Returns the work that a crash between the writes of a policy and its alarms left undone: alarms to create, and names
+ * of alarms whose policy does not exist. Alarms of users are never included.
  */
 export function unfinishedAlarms(
   policies: readonly ScalingPolicy[],

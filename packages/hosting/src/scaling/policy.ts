@@ -1,7 +1,7 @@
 import type { EvaluatedMetric } from "../alarms/index.ts";
 import type { Schedule } from "./schedule.ts";
 
-/** A scaled resource: `endpoint/<name>/variant/<name>` by its number of instances. */
+/** A scaled resource and dimension, such as the number of instances of `endpoint/<name>/variant/<name>`. */
 export interface ScalableTarget {
   readonly resourceId: string;
   readonly dimension: string;
@@ -28,11 +28,11 @@ interface PolicyBase {
   readonly createdMs: number;
 }
 
-/** Keeps a metric near a value. */
+/** A policy that keeps a metric near a target value. */
 export interface TargetTrackingPolicy extends PolicyBase {
   readonly type: "TargetTrackingScaling";
   readonly targetValue: number;
-  /** The metric, over periods of one minute or, for some predefined metrics, ten seconds. */
+  /** The metric. Its period is one minute, or ten seconds for some predefined metrics. */
   readonly watched: EvaluatedMetric;
   /** True if a minute without data points counts as a minute without requests. */
   readonly isZeroWhenMissing: boolean;
@@ -46,7 +46,7 @@ export interface TargetTrackingPolicy extends PolicyBase {
 }
 
 export interface StepAdjustment {
-  /** Distance from the alarm's threshold; null: unbounded. */
+  /** Bounds of the metric's distance from the alarm's threshold; null: unbounded. */
   readonly lower: number | null;
   readonly upper: number | null;
   readonly adjustment: number;
@@ -54,12 +54,12 @@ export interface StepAdjustment {
 
 export type AdjustmentType = "ChangeInCapacity" | "PercentChangeInCapacity" | "ExactCapacity";
 
-/** A policy that changes the capacity by the distance of a user's alarm from its threshold. */
+/** A policy that changes the capacity depending on the distance of a metric from the threshold of a user's alarm. */
 export interface StepPolicy extends PolicyBase {
   readonly type: "StepScaling";
   readonly adjustmentType: AdjustmentType;
   readonly steps: readonly StepAdjustment[];
-  /** Minimum change for percentages. */
+  /** Minimum change of capacity for PercentChangeInCapacity. */
   readonly magnitudeMin: number;
   readonly cooldownMs: number;
   readonly aggregation: "Average" | "Minimum" | "Maximum";
@@ -68,22 +68,22 @@ export interface StepPolicy extends PolicyBase {
 
 export type ScalingPolicy = TargetTrackingPolicy | StepPolicy;
 
-/** New bounds for a target at scheduled times. */
+/** An action that sets new bounds of a target at scheduled times. */
 export interface ScheduledAction extends Schedule {
   readonly name: string;
   readonly arn: string;
   readonly resourceId: string;
   readonly dimension: string;
-  /** Null: unchanged. */
+  /** New minimum; null: unchanged. */
   readonly minCapacity: number | null;
   readonly maxCapacity: number | null;
-  /** Time of the last run or skipped run; null: never. */
+  /** Epoch time of the last run, including skipped runs; null: never. */
   readonly lastRunMs: number | null;
 }
 
 export type NotScaledCode = "AlreadyAtMaxCapacity" | "AlreadyAtMinCapacity" | "AlreadyAtDesiredCapacity";
 
-/** A change of capacity, or one that was rejected. */
+/** A record of a change of capacity, or of a rejected change. */
 export interface ScalingActivity {
   readonly id: string;
   readonly resourceId: string;
@@ -91,7 +91,7 @@ export interface ScalingActivity {
   readonly description: string;
   readonly cause: string;
   readonly startMs: number;
-  /** Null while it is in progress. */
+  /** Epoch time of the end; null while the change is in progress. */
   readonly endMs: number | null;
   readonly status: "InProgress" | "Successful" | "Failed" | "Overridden";
   readonly statusMessage: string | null;

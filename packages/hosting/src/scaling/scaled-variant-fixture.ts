@@ -1,6 +1,6 @@
 import type { ScalableTarget, TargetTrackingPolicy } from "./policy.ts";
 
-/** A variant by its names in Application Auto Scaling. */
+/** The resource id and dimension of a variant in Application Auto Scaling. */
 export const scaledVariantKey = {
   resourceId: "endpoint/e/variant/v",
   dimension: "sagemaker:variant:DesiredInstanceCount",
@@ -18,7 +18,7 @@ export const invocationsSum = {
   periodMs: 60_000,
 } as const;
 
-/** Returns a target from one to five instances, unless `more` changes it. */
+/** Returns a target with bounds of one and five instances. `more` overrides fields. */
 export const scaledVariant = (more: Partial<ScalableTarget> = {}): ScalableTarget => ({
   ...scaledVariantKey,
   arn: "arn:aws:application-autoscaling:r:1:scalable-target/1",
@@ -31,7 +31,10 @@ export const scaledVariant = (more: Partial<ScalableTarget> = {}): ScalableTarge
   ...more,
 });
 
-/** Returns a policy of 100 invocations per minute and instance, without cooldowns. */
+/**
+ * Returns a policy with a target of 100 invocations per minute and instance, without cooldowns. `more` overrides
+ * fields.
+ */
 export const trackedInvocations = (more: Partial<TargetTrackingPolicy> = {}): TargetTrackingPolicy => ({
   ...scaledVariantKey,
   name: "p",

@@ -1,6 +1,6 @@
 /**
- * A platform is killed after every write of scaling's transitions: the next run reaches the same result and leaves
- * nothing behind.
+ * Tests that kill a platform after each write of a scaling transition. The next run must reach the same result without
+ * leftovers.
  */
 import assert from "node:assert/strict";
 import { alarmLimits, Alarms } from "../alarms/index.ts";
@@ -68,7 +68,7 @@ const scheduled: ScheduledAction = {
   lastRunMs: null,
 };
 
-/** The state outside of the platform, and the time. */
+/** The state that survives a kill of the platform: the scaled resource, its load, and the time. */
 interface Outside {
   readonly capacity: number | null;
   readonly nowMs: number;
@@ -80,12 +80,12 @@ class World implements AsyncDisposable {
   readonly scaleCalls: number[] = [];
   alarms!: Alarms;
   scaling!: Scaling;
-  /** Null: the variant is gone. */
+  /** Capacity of the variant; null: the variant was deleted. */
   capacity: number | null;
   nowMs: number;
-  /** Load of all instances together in every minute. */
+  /** Total load of all instances, per minute. */
   load: number;
-  /** True while another caller changes the variant, for ten minutes. */
+  /** True during a change by another caller, which ends after ten minutes. */
   isMoving: boolean;
 
   constructor({ capacity, nowMs, load, isMoving }: Outside) {
@@ -133,7 +133,7 @@ class World implements AsyncDisposable {
     return { capacity, nowMs, load, isMoving };
   }
 
-  /** Lets 45 minutes pass, in which alarms and schedules are evaluated. */
+  /** Simulates 45 minutes, in which alarms and schedules are evaluated. */
   async live(): Promise<void> {
     for (let tick = 0; tick < 270; tick++) {
       this.nowMs += 10_000;

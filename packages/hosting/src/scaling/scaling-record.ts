@@ -1,12 +1,12 @@
 import type { PreviousScaling } from "./capacity.ts";
 import type { ScalableTarget, ScalingActivity, ScalingPolicy, ScheduledAction } from "./policy.ts";
 
-/** A scalable target with its policies, its last changes and its activities. */
+/** A scalable target with its policies, last capacity changes and activities. */
 export interface ScalingRecord {
   readonly target: ScalableTarget;
   readonly policies: readonly ScalingPolicy[];
   readonly scheduled: readonly ScheduledAction[];
-  /** The correction of the capacity to new bounds, until it has succeeded or failed; null if there is none. */
+  /** A pending correction of the capacity to new bounds; null if there is none. */
   readonly correcting: CapacityCorrection | null;
   readonly lastOut: PreviousScaling | null;
   readonly lastIn: PreviousScaling | null;
@@ -15,9 +15,9 @@ export interface ScalingRecord {
 }
 
 export interface CapacityCorrection {
-  /** The scheduled action that set the bounds; null for a caller. */
+  /** The scheduled action that set the bounds; null if a caller set them. */
   readonly actionName: string | null;
-  /** Null until the change of the capacity has started. */
+  /** Id of the activity; null until the change of the capacity has started. */
   readonly activityId: string | null;
 }
 
@@ -26,7 +26,7 @@ export interface TargetKey {
   readonly dimension: string;
 }
 
-/** Returns the key by which the record of a target is kept. */
+/** Returns the key of a target's record. */
 export function scalingKey({ resourceId, dimension }: TargetKey): string {
   return `${resourceId} ${dimension}`;
 }

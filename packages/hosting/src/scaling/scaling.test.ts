@@ -1,5 +1,5 @@
 /**
- * Scaling when something fails: the resource rejects a change, the disk is full, or alarms cannot be created or
+ * Tests of scaling with failures: the resource rejects a change, the disk is full, or alarms cannot be created or
  * deleted.
  */
 import assert from "node:assert/strict";

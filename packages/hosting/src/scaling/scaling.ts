@@ -11,9 +11,9 @@ import { stepCapacity, trackingCapacity, type MetricReadOptions, type ResourceCa
 
 /** The resources whose capacity is scaled. */
 export interface ScalableResources {
-  /** Resolves with null for an unknown resource. */
+  /** Resolves with the capacity of a resource; null if it is unknown. */
   capacity(target: TargetKey): Promise<ResourceCapacity | null>;
-  /** Resolves when the change has started; `done` settles at its end. Both reject with a text for users. */
+  /** Starts a change of capacity. `done` settles when the change has ended. Both reject with an error text for users. */
   scale(target: TargetKey, to: number, signal: AbortSignal): Promise<{ readonly done: Promise<void> }>;
 }
 
@@ -21,11 +21,11 @@ export interface ScalingLimits {
   readonly targetsMax: number;
   readonly policiesMax: number;
   readonly scheduledMax: number;
-  /** Maximum number of a target's activities; the newest are kept. */
+  /** Maximum number of stored activities of a target. The oldest are deleted. */
   readonly activitiesMax: number;
-  /** Interval of the search for targets whose resource is deleted. */
+  /** Milliseconds between searches for targets whose resource was deleted. */
   readonly sweepMs: number;
-  /** Interval of the check for due scheduled actions. */
+  /** Milliseconds between checks for due scheduled actions. */
   readonly scheduleMs: number;
 }
 
@@ -50,14 +50,14 @@ export interface ScalingOptions {
   readonly logger: Logger;
 }
 
-/** Scalable targets and their policies. Every change is on disk before it is returned to a caller or acted on. */
+/** Scalable targets and their policies. A change is written to disk before it takes effect. */
 export class Scaling implements AsyncDisposable {
   readonly #options: ScalingOptions;
   readonly #store: RecordedValues<ScalingRecord>;
   readonly #records = new Map<string, ScalingRecord>();
   readonly #locks = new KeyedLock();
   readonly #reading: MetricReadOptions;
-  /** Time of the next run of each action. */
+  /** Epoch time of each action's next run; null: never. */
   readonly #dueMs = new WeakMap<ScheduledAction, number | null>();
   readonly #tasks: TaskGroup;
   /** Changes of capacity in progress. */
@@ -92,7 +92,7 @@ export class Scaling implements AsyncDisposable {
     return this.#records.get(scalingKey(key)) ?? null;
   }
 
-  /** Creates or changes a target; a capacity outside its bounds is corrected at once. Throws AwsError. */
+  /** Creates or changes a target. Immediately corrects a capacity outside the new bounds. Rejects with AwsError. */
   async register(target: ScalableTarget): Promise<void> {
     await this.#change(target, async (known) => {
       if (known === null && this.#records.size >= this.#options.limits.targetsMax) {
@@ -118,7 +118,7 @@ export class Scaling implements AsyncDisposable {
     });
   }
 
-  /** Throws AwsError. */
+  /** Creates or replaces a policy and its alarms. Rejects with AwsError. */
   async putPolicy(policy: ScalingPolicy, alarmArn: (name: string) => string): Promise<void> {
     await this.#change(policy, async (known) => {
       if (known === null) throw new AwsError("ObjectNotFoundException", "The scalable target was deleted.");
@@ -130,10 +130,10 @@ export class Scaling implements AsyncDisposable {
         );
       }
       const before = known.policies.find(({ name }) => name === policy.name);
-      // The policy is written first, so that it exists when the alarm goes into ALARM.
+      // The policy is written before its alarms, so that it exists when an alarm goes into ALARM.
       await this.#put({ ...known, policies: [...others, policy] });
       await this.#putAlarms(policy, alarmArn).catch(async (error: unknown) => {
-        // A rejected policy is removed, and the previous one restored.
+        // If an alarm is rejected, the policy is removed and the previous policy is restored.
         await this.#put(known);
         await this.#deleteAlarms(policy, before);
         if (before !== undefined) await this.#putAlarms(before, alarmArn);
@@ -146,8 +146,8 @@ export class Scaling implements AsyncDisposable {
   async deletePolicy(policy: ScalingPolicy): Promise<void> {
     await this.#change(policy, async (known) => {
       if (known === null) return;
-      // The policy is deleted first: if the platform crashes here, the alarms have nothing to run, and the next start
-      // deletes them.
+      // The policy is deleted before its alarms. If the platform crashes in between, the alarms have no effect, and the next start deletes
+      // them.
       await this.#put({ ...known, policies: known.policies.filter(({ name }) => name !== policy.name) });
       await this.#waitForAlarms([this.#deleteAlarms(policy)]);
     });
@@ -159,7 +159,7 @@ export class Scaling implements AsyncDisposable {
     });
   }
 
-  /** Throws AwsError. */
+  /** Creates or replaces a scheduled action. Rejects with AwsError. */
   async putScheduled(action: ScheduledAction): Promise<void> {
     await this.#change(action, async (known) => {
       if (known === null) throw new AwsError("ObjectNotFoundException", "The scalable target was deleted.");
@@ -180,7 +180,7 @@ export class Scaling implements AsyncDisposable {
     });
   }
 
-  /** Runs the due actions, each once even if several of its times have passed, and the rest of earlier ones. */
+  /** Runs all due actions. An action runs once even if several of its times have passed. Also retries pending corrections. */
   async runScheduled(): Promise<void> {
     const nowMs = this.#options.clock.epochMs();
     for (const { target, scheduled, correcting } of this.#records.values()) {
@@ -188,19 +188,19 @@ export class Scaling implements AsyncDisposable {
         const dueMs = this.#due(action);
         if (dueMs !== null && dueMs <= nowMs) await this.#runAction(target, action, nowMs);
       }
-      // A correction that started before the platform ended, or had to wait for another change.
+      // A correction is pending if the platform ended during it, or if another change was in progress.
       if (correcting !== null) await this.#change(target, () => this.#correct(target));
     }
   }
 
-  /** Returns the action of a policy's ARN; null for any other ARN. */
+  /** Returns the alarm action for the ARN of a policy; null for any other ARN. */
   action(arn: string): AlarmAction | null {
     const found = this.#policy(arn);
     if (found === null) return null;
     return { repeats: true, run: (event, signal) => this.#alarmed(arn, event, signal) };
   }
 
-  /** Deletes the targets whose resource is deleted, and their alarms. */
+  /** Deletes targets whose resource was deleted, with their alarms. */
   async sweep(targets: readonly ScalableTarget[]): Promise<void> {
     for (const target of targets) {
       if ((await this.#options.resources.capacity(target)) === null) await this.deregister(target);
@@ -217,7 +217,7 @@ export class Scaling implements AsyncDisposable {
     await this.#tasks[Symbol.asyncDispose]();
   }
 
-  /** Returns the correction to record with new bounds, before the capacity changes. */
+  /** Returns the correction that new bounds require, to record it with the bounds; null if none. */
   async #correctionOf(target: ScalableTarget, actionName: string | null): Promise<CapacityCorrection | null> {
     const found = await this.#options.resources.capacity(target);
     if (found === null || (!found.isMoving && bounded(found, target) === found.desired)) return null;
@@ -225,8 +225,7 @@ export class Scaling implements AsyncDisposable {
   }
 
   /**
-   * Corrects a capacity outside its target's bounds to the nearer bound, if that is still pending. The caller holds the
-   * target's lock.
+   * Changes a capacity outside the target's bounds to the nearest bound, if a correction is pending. The caller holds the target's lock.
    */
   async #correct(key: TargetKey): Promise<void> {
     const record = this.find(key);
@@ -243,11 +242,11 @@ export class Scaling implements AsyncDisposable {
     const { actionName } = correcting;
     const cause = actionName === null ? said : `${said} while scheduled action name ${actionName} was triggered`;
     const decision = { do: "scale", to, direction: isOut ? "out" : "in" } as const;
-    // A correction that cannot start is reported by its activity; the bounds apply nevertheless.
+    // If the correction cannot start, its activity reports the failure. The bounds apply nevertheless.
     await this.#scale(target, decision, { from: found.desired, cooldownMs: 0, cause, correcting });
   }
 
-  /** Returns null for an action that never runs again. */
+  /** Returns the time of an action's next run; null if it never runs again. */
   #due(action: ScheduledAction): number | null {
     const known = this.#dueMs.get(action);
     if (known !== undefined) return known;
@@ -260,7 +259,7 @@ export class Scaling implements AsyncDisposable {
     await this.#change(key, async (known) => {
       if (known === null || !known.scheduled.includes(action)) return;
       const ran: ScheduledAction = { ...action, lastRunMs: nowMs };
-      // An action without a further time is deleted.
+      // An action that never runs again is deleted.
       const left = nextRunMs(ran, nowMs) === null ? [] : [ran];
       const scheduled = known.scheduled.flatMap((each) => (each === action ? left : [each]));
       const { target } = known;
@@ -281,7 +280,7 @@ export class Scaling implements AsyncDisposable {
     });
   }
 
-  /** Repeats work at an interval; a failed round, on a full disk, is logged. */
+  /** Runs work at an interval. A failure, for example on a full disk, is logged and does not end the repetition. */
   #every(pauseMs: number, work: () => Promise<void>): void {
     const { clock, logger } = this.#options;
     this.#tasks.run(async (closing) => {
@@ -330,8 +329,8 @@ export class Scaling implements AsyncDisposable {
   }
 
   /**
-   * Starts a change and records its activity; records its end later. Resolves with the reason that it could not start,
-   * or null. The caller holds the target's lock.
+   * Records an activity and starts a change of capacity. Records the end later, in the background. Resolves with the error text if the
+   * change could not start; otherwise null. The caller holds the target's lock.
    */
   async #scale(
     target: ScalableTarget,
@@ -384,7 +383,7 @@ export class Scaling implements AsyncDisposable {
     });
   }
 
-  /** Records a not-scaled activity unless the last one has the same reason and cause. Without this check, each evaluation would add one. */
+  /** Records a not-scaled activity, unless the last one has the same reason and cause. Otherwise, each evaluation would add one. */
   async #notScaled(
     record: ScalingRecord,
     because: Extract<CapacityDecision, { readonly do: "nothing" }>["because"],
@@ -400,7 +399,7 @@ export class Scaling implements AsyncDisposable {
     await this.#put({ ...record, activities: this.#kept([...record.activities, activity]) });
   }
 
-  /** Completes the changes of alarms that a crash interrupted. A failure is logged, and repeated at the next start. */
+  /** Completes changes of alarms that a crash interrupted. A failure is logged; the next start tries again. */
   async #finishAlarms(): Promise<void> {
     const { alarms } = this.#options;
     const policies = [...this.#records.values()].flatMap((record) => record.policies);
@@ -413,8 +412,8 @@ export class Scaling implements AsyncDisposable {
   }
 
   /**
-   * Waits for works; failures, such as the deletion of an alarm that a composite one reads, are logged and repeated at
-   * the next start.
+   * Waits for changes of alarms. Failures, such as the deletion of an alarm that a composite alarm uses, are logged; the next start tries
+   * again.
    */
   async #waitForAlarms(works: readonly Promise<void>[]): Promise<void> {
     const { logger } = this.#options;
@@ -424,7 +423,7 @@ export class Scaling implements AsyncDisposable {
     }
   }
 
-  /** Ends the activities that were in progress when the platform ended: endpoints continue by themselves. */
+  /** Marks activities that were in progress when the platform ended as overridden. The endpoints complete the changes themselves. */
   #resumed(record: ScalingRecord): ScalingRecord {
     const activities = record.activities.map((each): ScalingActivity =>
       each.status === "InProgress"
@@ -477,7 +476,8 @@ export class Scaling implements AsyncDisposable {
 }
 
 /**
- * Returns the end of the last change of a target's capacity. A later end than now means that the clock was set back.
+ * Returns the epoch time at which the last change of a target's capacity ended. Ends in the future are ignored, because the clock was set
+ * back.
  */
 function steadySince({ activities }: ScalingRecord, nowMs: number): number {
   const ends = activities.flatMap(({ endMs, notScaled }) => (notScaled === null && endMs !== null ? [endMs] : []));

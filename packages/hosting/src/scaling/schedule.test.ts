@@ -12,7 +12,7 @@ const schedule = (expression: string, more: Partial<Schedule> = {}): Schedule =>
   createdMs: ms("2026-01-01T00:00:00Z"),
   ...more,
 });
-/** Returns the next `count` times of a schedule. */
+/** Returns the next `count` times of a schedule; null at the end if it has no more. */
 function runs(of: Schedule, after: string, count: number): readonly (string | null)[] {
   const found: (string | null)[] = [];
   for (let afterMs = ms(after); found.length < count;) {

@@ -3,11 +3,11 @@ import { Cron } from "croner";
 /** The times of a scheduled action, in Application Auto Scaling's syntax: `at(...)`, `rate(...)` or `cron(...)`. */
 export interface Schedule {
   readonly expression: string;
-  /** An IANA name; used by `at` and `cron`. */
+  /** IANA name of the time zone; used by `at` and `cron`. */
   readonly timezone: string;
-  /** Rates count from here, and nothing runs before; null: from its creation. */
+  /** Epoch time before which nothing runs, and from which rates are counted; null: the creation time. */
   readonly startMs: number | null;
-  /** Nothing runs after it; null: unlimited. */
+  /** Epoch time after which nothing runs; null: unlimited. */
   readonly endMs: number | null;
   readonly createdMs: number;
 }
@@ -61,8 +61,8 @@ function atPattern(body: string): string {
 }
 
 /**
- * Converts AWS's fields (minutes, hours, days of the month, months, days of the week from 1 for Sunday, years; one of
- * the two kinds of days is `?`) to a cron pattern.
+ * Converts AWS's cron fields to a cron pattern. The fields are minutes, hours, days of the month, months, days of the
+ * week (1 is Sunday) and years. One of the two day fields is `?`.
  */
 function cronPattern(body: string): string {
   const fields = body.trim().split(/\s+/);
@@ -75,7 +75,7 @@ function cronPattern(body: string): string {
   return ["0", minutes, hours, wildcard(daysOfMonth), months, weekDays(wildcard(days)), years].join(" ");
 }
 
-/** Converts days of the week to numbers from 0 for Sunday; numbers after `#` and steps after `/` are kept. */
+/** Converts days of the week to numbers from 0 (Sunday). Numbers after `#` and steps after `/` are not changed. */
 function weekDays(field: string): string {
   const parts = field.split(",").map((part) =>
     part.replace(

@@ -1,6 +1,6 @@
 import type { ResolutionMs, SeriesKey, SeriesRecorder } from "@galatea/base/metrics";
 
-/** Opens a metric series for recording, with a resolution of one minute by default. Called once per series, not per sample. */
+/** Opens a metric series for recording. The default resolution is one minute. Called once for each series, not for each sample. */
 export type OpenSeries = (key: SeriesKey, resolutionMs?: ResolutionMs) => SeriesRecorder;
 
 const modelNamespace = "AWS/SageMaker";
@@ -95,7 +95,7 @@ export type ContainerMetric = keyof typeof containerUnits;
 export type ContainerUsageMetric = keyof typeof containerUseUnits;
 export type TargetModelMetric = keyof typeof perModelUnits;
 
-/** Resolution of the metrics that allow autoscaling to react within a minute. */
+/** Resolution of metrics that autoscaling uses to react within a minute. */
 const highResolutionMs = 10_000;
 
 /** Maximum number of models of one variant whose series stay open. Above it, the series of a model is opened again for each sample. */
@@ -113,7 +113,7 @@ export class VariantMetrics {
   readonly #open: OpenSeries;
   readonly #dimensions: SeriesKey["dimensions"];
   readonly #variant: Readonly<Record<VariantMetric, readonly SeriesRecorder[]>>;
-  /** Series of streamed responses, opened by the first stream because most variants have none. */
+  /** Series of streamed responses. The first streamed response opens them, because most variants have none. */
   readonly #streams = new Map<StreamMetric, readonly SeriesRecorder[]>();
   readonly #openStream: (metric: StreamMetric) => readonly SeriesRecorder[];
   readonly #multiModel: ReadonlyMap<MultiModelMetric, readonly SeriesRecorder[]>;

@@ -21,13 +21,13 @@ interface RecordSummary {
   readonly version: number;
   /** S3 URLs of the data of the record's models. */
   readonly modelDataUrls: readonly string[];
-  /** Folders to which the outputs of its requests are written. */
+  /** Folders to which outputs of the record's requests are written. */
   readonly outputs: readonly OutputFolder[];
-  /** Null if the record is no endpoint. */
+  /** Null if the record is not an endpoint. */
   readonly endpoint: { readonly at: EndpointState["at"]; readonly footprint: Footprint } | null;
-  /** Null if the record is no transform job. */
+  /** Null if the record is not a transform job. */
   readonly transform: { readonly at: TransformState["at"]; readonly footprint: Footprint } | null;
-  /** Null if the record is no inference component. */
+  /** Null if the record is not an inference component. */
   readonly component: { readonly at: ComponentState["at"]; readonly footprint: Footprint } | null;
 }
 
@@ -50,9 +50,9 @@ const heardAgainMs = 1000;
 const readAtOnceMax = 200;
 
 /**
- * An in-memory summary of all records, for synchronous reads: counts, states and footprints of endpoints, locations of
- * model data. Writes of this process are visible at once, those of other processes when the documents' change feed
- * delivers them. The account's quotas limit its size.
+ * An in-memory summary of all records, for synchronous reads: counts, states and footprints of endpoints, and locations of model data. Writes
+ * of this process are visible immediately, writes of other processes when the documents' change feed delivers them. The account's quotas
+ * limit the size of the summary.
  */
 export class HostingView implements AsyncDisposable {
   readonly #options: HostingViewOptions;
@@ -105,7 +105,10 @@ export class HostingView implements AsyncDisposable {
     return this.#transforms.get(key)?.transform?.footprint ?? emptyFootprint;
   }
 
-  /** Returns the footprint of an inference component's existing and desired copies. The instances below the copies count for the endpoint. */
+  /**
+   * Returns the footprint of an inference component's existing and desired copies. The instances on which the copies run count for the
+   * endpoint.
+   */
   componentFootprint(key: string): Footprint {
     return this.#components.get(key)?.component?.footprint ?? emptyFootprint;
   }
@@ -139,7 +142,7 @@ export class HostingView implements AsyncDisposable {
     return this.#records.outputs.find(object);
   }
 
-  /** Resolves with the next change of an endpoint, a transform job or an inference component. */
+  /** Resolves at the next change of an endpoint, a transform job or an inference component. */
   stateChanged(): Promise<void> {
     return this.#stateChanged.nextChange();
   }

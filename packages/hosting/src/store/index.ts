@@ -1,4 +1,4 @@
-/** The store of hosting's records, which only this package opens. */
+/** The store of hosting's records. Other packages must not open it. */
 export type { HostingKinds, ModelMemoryRecord, Tag } from "./hosting-kinds.ts";
 export { HostingStore, type WriteEffects } from "./hosting-store.ts";
 export { listPage, type ListingPage, type ListingPosition, type ListQuery, type TimeRange } from "./listing.ts";

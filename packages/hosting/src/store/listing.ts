@@ -9,7 +9,7 @@ export interface TimeRange {
   readonly untilMs: number | null;
 }
 
-/** The values by which a listing sorts a record. A page token contains those of the page's last record. */
+/** The values by which a listing sorts a record. A page token contains the position of the last record on the page. */
 export interface ListingPosition {
   readonly name: string;
   readonly createdMs: number;
@@ -94,7 +94,7 @@ function positionOf({ name, createdMs, status }: ListingPosition, sortBy: ListQu
   return { value: orders[sortBy] ?? "", key: name.toLowerCase() };
 }
 
-/** Returns whether no further record can match: in the order of creation, all records after this one are outside of the time range. */
+/** Returns true if no further record can match. In the order of creation, all following records are outside the time range, too. */
 function isAfterTimeRange({ createdMs }: Listed, { sortBy, isDescending, created }: ListQuery): boolean {
   if (sortBy !== "created") return false;
   if (isDescending) return created.fromMs !== null && createdMs < created.fromMs;

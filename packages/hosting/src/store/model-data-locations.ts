@@ -37,7 +37,7 @@ export class ModelDataLocations {
     if (places.counts.size === 0) this.#buckets.delete(bucket);
   }
 
-  /** Returns whether an object is one of the added objects, or below one of the added prefixes. */
+  /** Returns true if an object is one of the added objects, or has one of the added prefixes. */
   covers({ bucket, key }: Place): boolean {
     const places = this.#buckets.get(bucket);
     if (places === undefined) return false;

@@ -34,7 +34,7 @@ const readAtOnce = 500;
 /** Maximum number of damaged records that are remembered, so that each of them is logged only once. */
 const loggedMax = 1000;
 
-/** Reads and writes hosting's records of one kind, which are stored as documents. */
+/** Reads and writes records of one kind, which are stored as documents. */
 export class RecordKind<Value> {
   readonly kind: string;
   readonly #options: RecordKindOptions<Value>;

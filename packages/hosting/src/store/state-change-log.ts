@@ -16,13 +16,13 @@ export interface NumberedStateChange {
 
 /**
  * A log of all endpoints' state changes. Each change is written in the same transaction as the endpoint's record, so that
- * the two agree after a crash. The oldest changes are deleted.
+ * both agree after a crash. The oldest changes are deleted.
  */
 export class StateChangeLog {
   readonly #documents: Documents;
   /**
-   * Numbers whose writes have not ended. Changes with higher numbers are not returned before: a reader continues after
-   * the highest number that it has read, and would miss a lower one.
+   * Numbers of changes whose writes are pending. Changes with higher numbers are not returned yet. Otherwise, a reader,
+   * which continues after the highest number that it has read, would miss the pending change.
    */
   readonly #pendingNumbers = new Set<number>();
   readonly #written = new ChangeNotifier();
@@ -41,7 +41,7 @@ export class StateChangeLog {
 
   /**
    * Logs a state change: calls `write` with the document changes to include in its transaction. If `write` rejects, the
-   * change is not logged and the same error is returned.
+   * change is not logged and this call rejects with the same error.
    */
   async writeChange<Value>(
     change: StateChange,
