@@ -26,11 +26,11 @@ const compareBytes = 256 * 1024;
 const sharedMode = 0o444;
 
 /**
- * Writes one file of a tree as a hard link to a file in the content directory, `<directory>/<byteLength>/<sha256>`, so
- * that equal files of different archives are stored once. The content directory has no other index; any thread or
- * process may add files. A file is linked only after all its bytes were compared with the archive's, because otherwise
- * a file that was altered on disk would spread to later archives. The file's change time cannot replace this
- * comparison, because each new link updates it. Synchronous: it runs in the unpacking threads.
+ * Writes one file of a tree as a hard link to `<byteLength>/<sha256>` in the content directory. Equal files of
+ * different archives are thus stored once. The content directory has no other index; any thread or process may add
+ * files. A file is linked only after all its bytes were compared with the archive's. Otherwise, a file that was altered
+ * on disk would spread to later archives. The file's change time cannot replace this comparison, because each new link
+ * updates it. Synchronous: it runs in the unpacking threads.
  */
 export class SharedFileWriter {
   readonly #directory: string;

@@ -15,8 +15,8 @@ export interface OpenObject {
 
 /**
  * Streams the bytes from `start` (inclusive) to `end` (exclusive) and closes the file at the end. A complete read is
- * checked against the object's CRC before the last bytes are returned, so that no reader receives all bytes of a
- * damaged object. If bytes are damaged, calls `onDamage` once and fails the stream.
+ * checked against the object's CRC before the last bytes are returned. No reader receives all bytes of a damaged
+ * object. If bytes are damaged, calls `onDamage` once and fails the stream.
  */
 export function readObjectBytes(
   { entry, file }: OpenObject,

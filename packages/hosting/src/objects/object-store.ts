@@ -13,7 +13,7 @@ export interface ObjectStore extends AsyncDisposable {
   /**
    * Opens an object. `range` includes `start` and excludes `end`. The caller must consume or destroy the stream. Its
    * bytes do not change, even if the key is overwritten. If bytes are missing, or a complete read does not match the
-   * stored checksum, the stream fails before its last bytes and the error is logged.
+   * stored checksum, the stream fails before its last bytes. The error is logged.
    */
   get(
     bucket: string,
@@ -42,7 +42,10 @@ export interface ObjectHead {
   readonly headers: Readonly<Record<string, string>>;
   /** Base64 values of the known checksums, by algorithm ("crc32", ...). */
   readonly checksums: Readonly<Record<string, string>>;
-  /** Whether checksums cover the object's bytes or the checksums of its parts; absent: the bytes. */
+  /**
+   * `COMPOSITE`: checksums cover the checksums of the object's parts. `FULL_OBJECT` or absent: they cover the object's
+   * bytes.
+   */
   readonly checksumType?: ChecksumType;
 }
 
@@ -212,8 +215,8 @@ export interface BucketStore extends ObjectStore {
   deleteBucket(bucket: string): Promise<void>;
   /**
    * Copies an object's bytes, ETag and checksums to a new object without reading the bytes. Resolves with null, and
-   * writes nothing, if this is impossible: the source has changed, is the result of a multipart upload (a copy has
-   * another ETag), or has no separate data file in a directory store.
+   * writes nothing, if this is impossible: the source has changed, comes from a multipart upload (a copy has another
+   * ETag), or has no separate data file.
    */
   link(source: ObjectHead, bucket: string, key: string, options: PutOptions): Promise<ObjectHead | null>;
   /**

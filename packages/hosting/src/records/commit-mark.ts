@@ -4,9 +4,9 @@ import { checksummedLine, parseChecksummedLine } from "@galatea/base";
 const digits = 16;
 
 /**
- * The number of commits of a database, in a file beside it. SQLite silently drops everything after a damaged page of
- * its write-ahead log: a database with fewer commits than its mark has lost some. Written after each commit, and never
- * synced: a mark that a power failure has reset claims less than there is.
+ * The number of a database's commits, in a file next to the database. SQLite silently drops everything after a damaged
+ * page of its write-ahead log. If a database has fewer commits than its mark, commits were lost. The mark is written
+ * after each commit and never synced: a power failure can only make it too low.
  */
 export class CommitMark implements Disposable {
   readonly #path: string;
@@ -18,7 +18,7 @@ export class CommitMark implements Disposable {
     this.#file = openSync(path, "r+");
   }
 
-  /** Returns zero without a readable mark. */
+  /** Returns the number of commits; 0 if the mark is missing or damaged. */
   read(): number {
     const unsealed = parseChecksummedLine(readFileSync(this.#path));
     return unsealed === null ? 0 : Number(unsealed.text) || 0;

@@ -1,4 +1,4 @@
-/** A data directory whose files a disk has changed: the records open, and a loss is logged. */
+/** Tests of a data directory with damaged files: the records must open, and a loss must be logged. */
 import assert from "node:assert/strict";
 import {
   cpSync,
@@ -28,7 +28,7 @@ const migrations: readonly Migration[] = [
   { id: "test-1", sql: "CREATE TABLE thing (name TEXT PRIMARY KEY, body TEXT NOT NULL) STRICT, WITHOUT ROWID" },
 ];
 const count = 31;
-/** Things that the newest snapshot has; each thing is a commit. */
+/** Number of rows in the newest snapshot. Each row is one commit. */
 const snapshotCount = 20;
 const olderCount = 10;
 const snapshotMs = Date.UTC(2026, 10, 24, 15);
@@ -56,7 +56,7 @@ async function open(directory: string): Promise<Opened> {
 const rowsOf = async (records: Records) =>
   (await records.rows("SELECT name, body FROM thing ORDER BY name")).map(({ name, body }) => ({ name, body }));
 
-/** A killed platform leaves commits in the write-ahead log; a stopped one leaves none. */
+/** Data directories: a killed platform leaves commits in the write-ahead log; a stopped one does not. */
 const killed = join(root, "killed");
 const stopped = join(root, "stopped");
 
@@ -92,7 +92,7 @@ function flip(path: string, bit: number): void {
 
 const filesOf = (directory: string) => readdirSync(directory).filter((name) => name.startsWith("records.db"));
 
-/** Opens what is damaged, writes to it, and opens it again, which has nothing more to report. */
+/** Opens a damaged directory, writes to it, and opens it again. The second opening must report nothing. */
 async function openedTwice(directory: string, what: string) {
   const { records, warnings } = await open(directory);
   const rows = await rowsOf(records);
@@ -106,11 +106,14 @@ async function openedTwice(directory: string, what: string) {
   return { rows, warnings };
 }
 
-/** Changed texts: SQLite has no checksum of a page, so a change within a text stays unnoticed until the text is read. */
+/** Returns the number of changed texts. SQLite has no checksums of pages, so it does not detect a change within a text. */
 const changedTexts = (rows: Awaited<ReturnType<typeof rowsOf>>) =>
   rows.filter(({ name, body }, index) => name !== expected[index]?.name || body !== expected[index]?.body).length;
 
-/** Asserts that there are all rows, or one line of the log and those of a commit that is not older than the newest snapshot. */
+/**
+ * Asserts that all rows exist, or that one log line reports a loss. After a loss, the rows must be those of a commit that is
+ * not older than the newest snapshot.
+ */
 function assertWholeOrLogged({ rows, warnings }: Awaited<ReturnType<typeof openedTwice>>, what: string): void {
   const found = `${what}: ${rows.length} rows; ${warnings.join("\n")}`;
   if (warnings.length === 0) {
@@ -256,7 +259,7 @@ test("a database of a newer release is rejected and not changed, even if a snaps
 test("a truncated write-ahead log is reported with the number of lost commits, and kept under another name", async () => {
   const directory = copyOf(killed);
   const path = join(directory, "records.db-wal");
-  // Behind the commits that the snapshot has.
+  // The damage is after the commits that the snapshot contains.
   flip(path, Math.floor(readFileSync(path).length * 0.9) * 8);
   const damaged = readFileSync(path);
   const { rows, warnings } = await openedTwice(directory, "the log");

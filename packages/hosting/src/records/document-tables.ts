@@ -1,11 +1,11 @@
 import type { ChangedDocument, DocumentChange, DocumentPage, DocumentQuery } from "./documents.ts";
 import type { Migration, SqlValue, Statement } from "./statement.ts";
 
-/** `document_gone` has the last deletions, and `document_feed` the version up to which they have been forgotten. */
+/** `document_gone` has the newest deletions. `document_feed` has the version up to which deletions were forgotten. */
 export const documentMigrations: readonly Migration[] = [
   {
     id: "documents-1",
-    // With row ids: bodies are too long for the tree of the keys.
+    // Not `WITHOUT ROWID`, because long bodies would make the tree of keys inefficient.
     sql: `CREATE TABLE document (
       kind TEXT NOT NULL, key TEXT NOT NULL, version INTEGER NOT NULL, body TEXT NOT NULL, PRIMARY KEY (kind, key)
     ) STRICT;
@@ -24,14 +24,14 @@ export const documentMigrations: readonly Migration[] = [
   },
 ];
 
-/** The last version is that of a document or of the last deletion, which is never forgotten alone. */
+/** Selects the last version: the highest version of documents, deletions and forgotten deletions. */
 export const lastVersionSql = `SELECT MAX(
     (SELECT COALESCE(MAX(version), 0) FROM document),
     (SELECT COALESCE(MAX(version), 0) FROM document_gone),
     (SELECT forgotten_version FROM document_feed)
   ) AS version`;
 
-/** Returns the statements of one change, one of which checks the expectation of the change. */
+/** Returns the statements of one change. One of them fails if the document differs from `expects`. */
 export function changeStatements(change: DocumentChange, version: number): readonly Statement[] {
   const { kind, key } = change;
   const location = [kind, key] as const;
@@ -74,10 +74,10 @@ function putStatement(
   return { sql, values: [version, body, kind, key, expects], changes: 1 };
 }
 
-/** Higher than every character that can continue a text. */
+/** The last Unicode character. Appended to a prefix, it sorts after all texts with this prefix. */
 const lastCharacter = "\u{10ffff}";
 
-/** Reads one more row than requested, which shows whether there are more. */
+/** Returns the query of a page. It reads one more row than requested, to detect if there are more. */
 export function listStatement({ kind, order, isDescending, prefix = "", after, limit }: DocumentQuery): {
   readonly sql: string;
   readonly values: readonly SqlValue[];
@@ -109,22 +109,19 @@ export function listStatement({ kind, order, isDescending, prefix = "", after, l
   return { sql, values };
 }
 
-/**
- * The documents that changed in a range of versions, in their current state: as many rows as requested, and all rows of
- * the last one's version.
- */
+/** Selects the current state of documents that changed in a range of versions. */
 export const changesSql = `SELECT kind, key, version, body FROM document WHERE version > ?1 AND version <= ?2
   UNION ALL SELECT kind, key, version, NULL FROM document_gone WHERE version > ?1 AND version <= ?2
   ORDER BY version, kind, key`;
 
-/** The version at the end of a batch: that of its last row, or the current one. */
+/** Selects the version of the last change in a batch; no row if the batch is not full. */
 export const batchEndSql = `SELECT version FROM (
     SELECT version FROM document WHERE version > ?1 UNION ALL SELECT version FROM document_gone WHERE version > ?1
   ) ORDER BY version LIMIT 1 OFFSET ?2`;
 
 type Row = Readonly<Record<string, SqlValue>>;
 
-/** Returns the page of the rows of `listStatement`. */
+/** Converts the rows of `listStatement` to a page. */
 export function pageOfRows({ kind, limit }: Pick<DocumentQuery, "kind" | "limit">, rows: readonly Row[]): DocumentPage {
   const documents = rows.slice(0, limit).map((row) => ({
     kind,
@@ -138,7 +135,7 @@ export function pageOfRows({ kind, limit }: Pick<DocumentQuery, "kind" | "limit"
   return { documents, next };
 }
 
-/** Returns the change of a row of `changesSql`. */
+/** Converts a row of `changesSql` to a change. */
 export function changedDocument(row: Row): ChangedDocument {
   const changed = { kind: String(row["kind"]), key: String(row["key"]), version: Number(row["version"]) };
   const body = row["body"];

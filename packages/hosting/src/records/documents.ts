@@ -1,7 +1,7 @@
 /**
- * A versioned document, in a model that other databases than SQLite can offer, too: a text with a kind and a key. Each
- * write is one transaction with a version of its own, higher than every earlier one; a document has the version of the
- * write that it comes from.
+ * A versioned text with a kind and a key. The model is simple enough for databases other than SQLite. Each write is one
+ * transaction with a new version, which is higher than all earlier versions. A document has the version of its last
+ * write.
  */
 export interface Document {
   readonly kind: string;
@@ -10,7 +10,7 @@ export interface Document {
   readonly body: string;
 }
 
-/** The state that a change expects: a version, no document, or any. */
+/** The state of a document that a change requires: a version, no document, or any state. */
 export type ExpectedVersion = number | "absent" | "any";
 
 export type DocumentChange =
@@ -19,12 +19,14 @@ export type DocumentChange =
       readonly kind: string;
       readonly key: string;
       readonly body: string;
-      /** The document's value in each order, by name; it is in no other order. */
+      /**
+       * The document's sort value in each order, by the order's name. Listings in other orders exclude the document.
+       */
       readonly orders?: Readonly<Record<string, string>>;
       readonly expects: ExpectedVersion;
     }
   | { readonly do: "delete"; readonly kind: string; readonly key: string; readonly expects: number | "any" }
-  /** Changes nothing: the transaction fails unless this document has this version. */
+  /** Changes nothing, but makes the transaction fail unless the document has this version. */
   | { readonly do: "check"; readonly kind: string; readonly key: string; readonly expects: number };
 
 /** The position of a document in a listing. */
@@ -35,12 +37,15 @@ export interface DocumentPosition {
 
 export interface DocumentQuery {
   readonly kind: string;
-  /** The name of an order; null: by key, which is the value then. Values, then keys, ascend by their UTF-8 bytes. */
+  /**
+   * The name of an order; null: the key is the value. Listings are sorted by value, then by key, in the order of UTF-8
+   * bytes.
+   */
   readonly order: string | null;
   readonly isDescending: boolean;
-  /** Only documents whose value begins with this. */
+  /** Lists only documents whose value begins with this prefix. */
   readonly prefix?: string;
-  /** Only documents after this position, in the direction of the listing. */
+  /** Lists only documents after this position, in the direction of the listing. */
   readonly after: DocumentPosition | null;
   /** At most `documentsListedMax`. */
   readonly limit: number;
@@ -58,7 +63,7 @@ export interface DocumentPage {
   readonly next: DocumentPosition | null;
 }
 
-/** The current state of a document; null: it was deleted. */
+/** The current state of a changed document; `document` is null if it was deleted. */
 export interface ChangedDocument {
   readonly kind: string;
   readonly key: string;
@@ -67,32 +72,36 @@ export interface ChangedDocument {
 }
 
 export interface ChangeBatch {
-  /** All changes up to this version were delivered with this batch or before. */
+  /** All changes up to this version were delivered in this batch or earlier ones. */
   readonly version: number;
-  /** Ascending by version. Of several changes of one document only the last is delivered. */
+  /** Changes, ascending by version. Only the last of several changes of one document is delivered. */
   readonly changes: readonly ChangedDocument[];
 }
 
-/** Implementations pass `documents.contract.ts`. */
+/** A store of documents. Every implementation passes `documents.contract.ts`. */
 export interface Documents {
   get(kind: string, key: string): Promise<Document | null>;
   list(query: DocumentQuery): Promise<DocumentPage>;
   /**
-   * Makes all changes or none, and resolves with their version when they are on disk (fsync). Rejects with
-   * DocumentConflict when the expectation of one fails. No two changes of one write may name the same document.
+   * Makes all changes atomically. Resolves with their version when they are on disk (fsync). Rejects with
+   * DocumentConflict if a document differs from what a change expects. Two changes of one write must not name the same
+   * document.
    */
   write(changes: readonly DocumentChange[]): Promise<number>;
-  /** Resolves with the version of the last write; later reads are of this version or a later one. */
+  /** Resolves with the version of the last write. Later reads return this version or a newer one. */
   version(): Promise<number>;
   /**
-   * Yields the changes after a version, past and future ones, in batches of bounded size. Nothing is buffered for a
-   * slow reader: it gets fewer, combined batches. Throws ChangesForgotten if deletions after that version are forgotten
-   * (then the reader has to list everything again), and the signal's reason.
+   * Yields past and future changes after a version, in batches of bounded size. Nothing is buffered for a slow reader;
+   * it receives combined batches. Throws the signal's reason, or ChangesForgotten if deletions after that version were
+   * forgotten; the reader must then list everything again.
    */
   changes(sinceVersion: number, signal: AbortSignal): AsyncIterable<ChangeBatch>;
 }
 
-/** Another writer was first: the document is not in the expected state. Nothing was written. */
+/**
+ * The error of a write whose document is not in the expected state, because another writer was first. Nothing was
+ * written.
+ */
 export class DocumentConflict extends Error {
   readonly kind: string;
   readonly key: string;
@@ -105,7 +114,7 @@ export class DocumentConflict extends Error {
   }
 }
 
-/** Deletions after the requested version are forgotten. */
+/** The error of a reader of changes that is too far behind: deletions after the requested version were forgotten. */
 export class ChangesForgotten extends Error {
   constructor(sinceVersion: number) {
     super(`the changes after version ${sinceVersion} are no longer all available`);

@@ -6,11 +6,11 @@ import { appliedMigrations, applyMigrations, createOwnTables, databaseSchema } f
 export type DatabaseExamination =
   | { readonly at: "absent" }
   | { readonly at: "sound"; readonly database: DatabaseSync }
-  /** Its pages are undamaged, but another release made its tables. */
+  /** The pages are undamaged, but another release created the tables. */
   | { readonly at: "foreign"; readonly reason: string; readonly database: DatabaseSync }
-  /** A newer release made its tables. */
+  /** A newer release created the tables. */
   | { readonly at: "newer"; readonly reason: string; readonly database: DatabaseSync }
-  /** `database`: null if SQLite cannot open it. */
+  /** `database`: null if SQLite cannot open the file. */
   | { readonly at: "damaged"; readonly reason: string; readonly database: DatabaseSync | null };
 
 export interface ExamineOptions {
@@ -20,12 +20,12 @@ export interface ExamineOptions {
 }
 
 /**
- * SQLITE_ERROR, SQLITE_READONLY, SQLITE_CORRUPT, SQLITE_FORMAT, SQLITE_NOTADB: the results of a damaged file. A full or
- * absent disk gives other codes, and access to the file is checked before.
+ * The result codes of a damaged file: SQLITE_ERROR, SQLITE_READONLY, SQLITE_CORRUPT, SQLITE_FORMAT and SQLITE_NOTADB. A
+ * full or missing disk has other codes, and access to the file is checked before.
  */
 const damageCodes: ReadonlySet<number> = new Set([1, 8, 11, 24, 26]);
 
-/** Opens a database and checks its pages, and its tables and migrations against the given ones. */
+/** Opens a database and checks it: its pages, tables and applied migrations. */
 export function examineDatabase({ path, migrations, busyTimeoutMs }: ExamineOptions): DatabaseExamination {
   if (!existsSync(path)) return { at: "absent" };
   accessSync(path, constants.R_OK | constants.W_OK);
@@ -46,7 +46,7 @@ export function examineDatabase({ path, migrations, busyTimeoutMs }: ExamineOpti
 export function openDatabaseFile(path: string, busyTimeoutMs: number): DatabaseSync {
   const database = new DatabaseSync(path, { timeout: busyTimeoutMs });
   try {
-    // FULL: a commit returns after fsync of the log. Acknowledged writes survive power loss.
+    // With FULL, a commit returns after fsync of the log, so that acknowledged writes survive power loss.
     database.exec("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON");
   } catch (error) {
     database.close();
@@ -68,10 +68,10 @@ interface Flaw {
 function flawOf(database: DatabaseSync, migrations: readonly Migration[]): Flaw | null {
   const found = pageDamage(database);
   if (found !== null) return { at: "damaged", reason: found };
-  // A file without tables comes from a start that ended early.
+  // A start that ended early leaves a file without tables.
   const isEmpty = databaseSchema(database) === "[]";
   createOwnTables(database);
-  // One flipped bit of the file's header makes it read-only.
+  // A flipped bit in the file's header can make the database read-only, so a write is tested.
   database.exec("BEGIN IMMEDIATE; UPDATE commit_count SET count = count; ROLLBACK");
   if (isEmpty) return null;
   const applied = appliedMigrations(database);
@@ -92,9 +92,9 @@ function flawOf(database: DatabaseSync, migrations: readonly Migration[]): Flaw 
 }
 
 /**
- * Checks indexes against their tables, too: `quick_check` does not notice a flipped bit in an index, and reads by key
- * then miss an existing document. The full check of 50,000 documents (112 MiB) takes 0.2 s of CPU time, the quick one
- * 0.1 s.
+ * Returns the first damage of a database; null if there is none. Uses the full check, because `quick_check` misses a
+ * flipped bit in an index; reads by key would then miss an existing document. For 50,000 documents (112 MiB), the full
+ * check takes 0.2 s of CPU time and the quick one 0.1 s.
  */
 function pageDamage(database: DatabaseSync): string | null {
   const [first] = database.prepare("PRAGMA integrity_check(1)").all();

@@ -1,8 +1,8 @@
 /**
- * Durable records. `Documents` are versioned texts, written in transactions with expectations, listed by range, with a
- * feed of changes. Metrics, which are too many for documents, are stored beside them. Both are SQLite databases: writes
- * run in a thread of their own and are acknowledged after fsync, many with one; reads see committed data. `postgres/` has
- * both in PostgreSQL instead. No other module has SQL. The invocation path writes nothing here.
+ * Durable records. `Documents` are versioned texts with transactions, conditional writes, sorted listings and a change
+ * feed. Metrics are stored separately, because they are too many for documents. Both use SQLite; `postgres/` has both in
+ * PostgreSQL. A writer thread commits many writes with one fsync and acknowledges them afterwards. Reads see committed
+ * data. No other module contains SQL, and invocations write nothing here.
  */
 export {
   ChangesForgotten,

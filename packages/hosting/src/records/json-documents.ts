@@ -7,7 +7,7 @@ export interface JsonDocument<Value> {
   readonly value: Value;
 }
 
-/** Parses a JSON document. Returns null for an unreadable one: it stays on disk, is logged, and is not served. */
+/** Parses a JSON document. Returns null and logs an error if it is unreadable. The document stays on disk. */
 export function readJson({ kind, key, body }: Omit<Document, "version">, logger: Logger): unknown {
   try {
     return JSON.parse(body);
@@ -17,7 +17,7 @@ export function readJson({ kind, key, body }: Omit<Document, "version">, logger:
   }
 }
 
-/** Yields all documents of a kind, by key. Pages are smaller where bodies are long. */
+/** Yields all documents of a kind, sorted by key. `readAtOnce`: documents in one read; use less for long bodies. */
 export async function* readAllDocuments(
   documents: Documents,
   kind: string,
@@ -31,7 +31,7 @@ export async function* readAllDocuments(
   }
 }
 
-/** Yields the documents that are valid JSON. */
+/** Yields all documents of a kind that are valid JSON. */
 export async function* readAllJson<Value>(
   documents: Documents,
   kind: string,

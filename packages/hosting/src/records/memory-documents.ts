@@ -14,7 +14,7 @@ import {
 } from "./documents.ts";
 
 export interface MemoryDocumentsOptions {
-  /** Number of deletions that are remembered. */
+  /** Number of deletions that are kept for readers of changes. */
   readonly deletionsMax: number;
   /** Maximum number of changes in a batch. */
   readonly batchMax: number;
@@ -24,7 +24,7 @@ interface Held extends Document {
   readonly orders: Readonly<Record<string, string>>;
 }
 
-/** The state of documents, which outlives each `MemoryDocuments` over it. */
+/** The content of in-memory documents. Several `MemoryDocuments` can use it one after another, to simulate restarts. */
 export class DocumentMemory {
   readonly held = new Map<string, Held>();
   readonly gone = new Map<string, ChangedDocument>();
@@ -36,7 +36,7 @@ export class DocumentMemory {
     return held === undefined ? null : asDocument(held);
   }
 
-  /** Makes all changes or none; returns their version. */
+  /** Makes all changes atomically. Returns their version. */
   write(changes: readonly DocumentChange[]): number {
     const { held, gone } = this;
     for (const change of changes) {
@@ -60,7 +60,7 @@ export class DocumentMemory {
 const idOf = ({ kind, key }: { readonly kind: string; readonly key: string }) => JSON.stringify([kind, key]);
 const compare = (a: string, b: string) => Buffer.compare(Buffer.from(a), Buffer.from(b));
 
-/** Documents that last as long as the process: for simulations and tests. */
+/** In-memory documents, for simulations and tests. */
 export class MemoryDocuments implements Documents {
   readonly #memory: DocumentMemory;
   readonly #options: MemoryDocumentsOptions;

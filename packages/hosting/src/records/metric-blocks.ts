@@ -4,24 +4,27 @@ import type { StoredPoint } from "@galatea/base/metrics";
 /** The properties that all points of a block share. */
 export interface MetricBlockPeriod {
   readonly periodMs: number;
-  /** At or before the start of every point. */
+  /** Epoch time at or before the start of every point. */
   readonly startMs: number;
 }
 
-/** The first byte; a block with another one is of another release. */
+/** Format version, the first byte of a block. Other versions are from other releases. */
 const version = 2;
-/** Version of blocks without a checksum. */
+/** The previous format version, which has no checksum. */
 const versionBefore = 1;
-/** The version, and a CRC-32 of the block's period and all that follows. */
+/** Bytes of the header: the version, and a CRC-32 of the block's period and all following bytes. */
 const headerBytes = 5;
-/** Series number (6 bytes), index of the period (2), four float64, flags (1), length of the histogram (2). */
+/**
+ * Bytes of a point: series number (6), index of the period (2), four float64 (32), flags (1), length of the histogram
+ * (2).
+ */
 const pointBytes = 43;
 const knowsValues = 1;
 
-/** Encodes points of many series from one time range, little-endian. */
+/** Encodes points of many series in one time range. Numbers are little-endian. */
 export function encodeBlock(place: MetricBlockPeriod, points: readonly StoredPoint[]): Uint8Array {
   const histogramBytes = points.reduce((sum, { histogram }) => sum + (histogram?.byteLength ?? 0), 0);
-  // In memory of its own: a view of a shared pool would be sent to the writer's thread with the whole pool.
+  // Not from Node's pool: the complete pool would be sent to the writer thread.
   const bytes = Buffer.from(new ArrayBuffer(headerBytes + points.length * pointBytes + histogramBytes));
   bytes.writeUInt8(version, 0);
   let at = headerBytes;
@@ -47,7 +50,8 @@ function checksumOf({ periodMs, startMs }: MetricBlockPeriod, block: Buffer): nu
 }
 
 /**
- * Decodes a block. Throws a RangeError for a damaged one or an unknown version. The histograms are views of the block.
+ * Decodes a block. Throws RangeError if the block is damaged or has an unknown version. Histograms are views of the
+ * block.
  */
 export function* decodeBlock(place: MetricBlockPeriod, block: Uint8Array): Generator<StoredPoint> {
   const bytes = Buffer.from(block.buffer, block.byteOffset, block.byteLength);

@@ -1,29 +1,29 @@
 import { createHash } from "node:crypto";
 import type { SqlValue, Statement } from "./statement.ts";
 
-/** Reads of the tables of metrics, whose SQL is that of SQLite and of PostgreSQL, with SQLite's placeholders. */
+/** Reads tables of metrics. The SQL must be valid in SQLite and PostgreSQL; placeholders are SQLite's. */
 export interface MetricCopySource {
   rows(sql: string, ...values: SqlValue[]): Promise<readonly Readonly<Record<string, SqlValue>>[]>;
 }
 
-/** Empty tables of metrics. */
+/** Empty tables of metrics, to which metrics are copied. */
 export interface MetricCopyTarget extends MetricCopySource {
   insert(statement: Pick<Statement, "sql" | "values">): Promise<void>;
 }
 
-/** The copied rows of one table. */
+/** A summary of the copied rows of one table. */
 export interface CopiedTable {
   readonly kind: string;
   readonly count: number;
   readonly bytes: number;
-  /** SHA-256 over the rows, in hexadecimal; equal for equal metrics in every database. */
+  /** SHA-256 over the rows, in hexadecimal. It does not depend on the database. */
   readonly sha256: string;
 }
 
 interface CopiedTableDefinition {
   readonly kind: string;
   readonly table: string;
-  /** The column that rows ascend by. A copy has other ids than its source where the column is no column of `columns`. */
+  /** The column by which rows are sorted. If it is not in `columns`, the copy has new values in it. */
   readonly order: string;
   readonly columns: readonly string[];
   readonly pageMax: number;
@@ -40,7 +40,9 @@ const copiedTables: readonly CopiedTableDefinition[] = [
   },
 ];
 
-/** Copies all metrics, reads them again from the target, and rejects if counts or checksums differ. Empty tables are not listed. */
+/**
+ * Copies all metrics and reads them again from the target. Rejects if counts or checksums differ. The result omits empty tables.
+ */
 export async function copyMetrics(source: MetricCopySource, target: MetricCopyTarget): Promise<readonly CopiedTable[]> {
   const copied: CopiedTable[] = [];
   for (const definition of copiedTables) {
@@ -61,7 +63,7 @@ export async function copyMetrics(source: MetricCopySource, target: MetricCopyTa
   return copied;
 }
 
-/** Reads a table page by page in its order. `onPage` gets the values of the columns of each row. */
+/** Reads a table page by page in its order, and computes the summary. `onPage` receives the column values of each row. */
 async function digestOf(
   source: MetricCopySource,
   { kind, table, order, columns, pageMax }: CopiedTableDefinition,
@@ -77,7 +79,7 @@ async function digestOf(
     for (const row of rows) {
       for (const name of columns) {
         const value = row[name] ?? null;
-        // PostgreSQL's client has large integers as texts.
+        // PostgreSQL's client returns large integers as texts.
         const content = value instanceof Uint8Array ? value : Buffer.from(String(value));
         hash.update(`${content.byteLength} `).update(content);
         bytes += content.byteLength;

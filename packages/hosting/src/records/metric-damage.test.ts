@@ -1,4 +1,4 @@
-/** A database of metrics that a disk has changed: it opens, what was lost is told, and metrics are written as before. */
+/** Tests of a damaged database of metrics: it must open, the loss must be logged, and new metrics must be stored. */
 import assert from "node:assert/strict";
 import { cpSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -22,7 +22,7 @@ const minutesPerLife = 10;
 const seriesCount = 12;
 const sound = join(root, "sound");
 
-/** A life of the part of a platform that keeps metrics, all of it at one moment. Gives what it had to tell. */
+/** Simulates one run of a platform's metrics at a fixed time. Resolves with the logged lines. */
 async function live(
   directory: string,
   nowMs: number,
@@ -83,7 +83,7 @@ before(async () => {
   copyDatabase(join(sound, "metrics.db"), join(sound, "snapshots", "metrics-20261121T130000Z.db"));
 });
 
-/** Another copy of what is sound, changed. */
+/** Returns a damaged copy of the undamaged directory. */
 function damaged(change: (directory: string) => void): string {
   const directory = mkdtempSync(join(root, "damaged-"));
   cpSync(sound, directory, { recursive: true });
@@ -91,7 +91,9 @@ function damaged(change: (directory: string) => void): string {
   return directory;
 }
 
-/** Gives what was told at the start, and how many of the former samples there were. */
+/**
+ * Runs a platform on a damaged directory. Resolves with the log lines of its start and the number of remaining samples.
+ */
 async function goesOn(directory: string): Promise<{ readonly told: readonly string[]; readonly left: number }> {
   const nowMs = start + minuteCount * minute;
   let [left, since] = [-1, -1];
@@ -99,7 +101,7 @@ async function goesOn(directory: string): Promise<{ readonly told: readonly stri
     left = await sampleCount(metrics);
     record(metrics, nowMs);
   });
-  // A time at which minutes have been merged, and their blocks deleted.
+  // At this time, minutes have been merged and their blocks deleted.
   const laterMs = start + 20 * day;
   const again = await live(directory, laterMs, async (metrics) => {
     since = await sampleCount(metrics);
@@ -128,7 +130,7 @@ test("a damaged index of the metrics is detected at the start, and the snapshot'
     using database = new DatabaseSync(path, { readOnly: true });
     const asked = database.prepare("SELECT rootpage FROM sqlite_master WHERE name = 'metric_block_by_time'").get();
     const pageBytes = Number(database.prepare("PRAGMA page_size").get()?.["page_size"]);
-    // The page's last byte is the end of the entry that came first: how many bytes its block has.
+    // The last byte of the page belongs to the first index entry: the length of its block.
     bytes[Number(asked?.["rootpage"]) * pageBytes - 1]! ^= 1;
     writeFileSync(path, bytes);
   });
@@ -141,7 +143,7 @@ test("a damaged index of the metrics is detected at the start, and the snapshot'
 test("points of metrics whose names are lost are never assigned to another metric", async () => {
   const directory = damaged((copy) => {
     using database = new DatabaseSync(join(copy, "metrics.db"));
-    // The state of a salvaged table without a readable page.
+    // Simulates a repaired table of which no page was readable.
     database.exec("DELETE FROM metric_series; DELETE FROM sqlite_sequence");
   });
   const { left } = await goesOn(directory);

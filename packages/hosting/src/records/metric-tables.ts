@@ -1,8 +1,8 @@
 import type { Migration } from "./statement.ts";
 
 /**
- * A block has the points of many series from one write and one time range. Blocks are only added, and deleted when all
- * their points have expired; of two states of a point the one in the later block counts.
+ * Tables of metrics. A block has the points of many series, from one write and one time range. Blocks are never
+ * changed, and are deleted when all their points have expired. If a point is in two blocks, the later block is valid.
  */
 export const metricMigrations: readonly Migration[] = [
   {

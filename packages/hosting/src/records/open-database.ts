@@ -7,11 +7,11 @@ import { listSnapshots, type Snapshot } from "./snapshot-files.ts";
 import { applyMigrations, commitCount, createOwnTables } from "./tables.ts";
 
 export interface OpenDatabaseOptions extends ExamineOptions {
-  /** Snapshots for the recovery of a damaged database; null: none. */
+  /** Snapshots from which a damaged database is restored; null if there are none. */
   readonly snapshots: { readonly folder: string; readonly nowMs: number } | null;
 }
 
-/** Damage that was found at opening, and the resulting loss, as a log line. */
+/** Damage that was found when the database was opened, and the resulting loss, as a log line. */
 export interface DamageReport {
   readonly message: string;
   readonly fields: LogFields;
@@ -24,9 +24,9 @@ export interface OpenDatabase {
 }
 
 /**
- * Opens a database whose files may be damaged. A damaged file is kept as `<file>.damaged-<number>`, the database
- * continues from its newest undamaged snapshot, and the log line says what is lost. Throws only for other problems: a
- * full disk, a directory that cannot be written, a database of another release.
+ * Opens a database whose files may be damaged. A damaged file is kept as `<file>.damaged-<number>`, and the database is
+ * restored from the newest undamaged snapshot. `finding` reports what is lost. Throws only for other problems: a full
+ * disk, a directory that is not writable, or a database of another release.
  */
 export function openDatabase(options: OpenDatabaseOptions): OpenDatabase {
   const { path, migrations } = options;
@@ -44,7 +44,7 @@ export function openDatabase(options: OpenDatabaseOptions): OpenDatabase {
   return { database, mark, finding };
 }
 
-/** `markedCount`: number of acknowledged commits. */
+/** Opens the database or restores it. `markedCount`: number of acknowledged commits according to the commit mark. */
 function soundDatabase(options: OpenDatabaseOptions, markedCount: number): Omit<OpenDatabase, "mark"> {
   const { path, busyTimeoutMs } = options;
   const examined = examineDatabase(options);
@@ -69,8 +69,8 @@ function soundDatabase(options: OpenDatabaseOptions, markedCount: number): Omit<
         "or restore a backup with `galatea restore`",
     );
   }
-  // Copied before the database is closed: closing merges the undamaged part of the log into the file, and removes the
-  // log.
+  // The files are copied before the database is closed, because closing merges the undamaged part of the log into the
+  // database and removes the log.
   const aside = copyAside(path, "damaged").join(", ");
   if (examined.at === "sound" && !isNewer) {
     removeCandidate(path);
@@ -113,7 +113,7 @@ interface Source {
   readonly ageSecs: number;
 }
 
-/** Leaves a copy of the snapshot beside the database. */
+/** Finds the newest undamaged snapshot, and leaves a copy of it next to the database. */
 function newestWholeSnapshot(options: OpenDatabaseOptions): { source: Source | null; damaged: readonly Snapshot[] } {
   const damaged: Snapshot[] = [];
   if (options.snapshots === null) return { source: null, damaged };

@@ -1,7 +1,7 @@
 import { createHash, type Hash } from "node:crypto";
 import { copyMetrics, type CopiedTable, type MetricCopySource, type MetricCopyTarget } from "./metric-copy.ts";
 
-/** A document as a copy carries it: with its version and its value in each order. */
+/** A document in a copy, with its version and its value in each order. */
 export interface CopiedDocument {
   readonly kind: string;
   readonly key: string;
@@ -10,42 +10,45 @@ export interface CopiedDocument {
   readonly orders: Readonly<Record<string, string>>;
 }
 
-/** Documents of one database, ascending by kind and key in pages of bounded size. */
+/** Documents of one database, sorted by kind and key, in pages of bounded size. */
 export interface CopiedDocuments {
   pages(): AsyncIterable<readonly CopiedDocument[]>;
 }
 
-/** The records of one moment. */
+/** A snapshot of the records of a database. */
 export interface CopySource extends CopiedDocuments, AsyncDisposable {
   /** The version of the last write. */
   readonly version: number;
-  /** True while a platform uses the records: its later writes are not in the copy. */
+  /** True if a platform uses the records. Its later writes are not in the copy. */
   readonly isInUse: boolean;
   readonly metrics: MetricCopySource;
 }
 
-/** Empty records that nothing else uses. Nothing is visible before `commit`; disposal without it leaves them empty. */
+/**
+ * Empty records that no other process uses. Nothing is visible before `commit`. Disposing them without a commit leaves them
+ * empty.
+ */
 export interface CopyTarget extends CopiedDocuments, AsyncDisposable {
   readonly metrics: MetricCopyTarget;
   write(page: readonly CopiedDocument[]): Promise<void>;
   commit(version: number): Promise<void>;
 }
 
-/** The copied documents of one kind. */
+/** A summary of the copied documents of one kind. */
 export interface CopiedKind {
   readonly kind: string;
   readonly count: number;
   readonly bytes: number;
-  /** SHA-256 over the documents, in hexadecimal; equal for equal documents in every database. */
+  /** SHA-256 over the documents, in hexadecimal. It does not depend on the database. */
   readonly sha256: string;
 }
 
-/** The number of documents that a source reads at once. */
+/** Maximum number of documents that a source reads at once. */
 export const copyPageMax = 200;
 
 /**
- * Copies all documents and metrics, reads them again from the target, and commits when their counts and checksums are equal.
- * Deletions are not copied: a reader of changes from before the copy lists again.
+ * Copies all documents and metrics, and reads them again from the target. Commits if counts and checksums are equal, and
+ * rejects otherwise. Deletions are not copied, so readers of changes must list everything again.
  */
 export async function copyRecords(
   source: CopySource,

@@ -2,7 +2,9 @@ import type { Logger } from "@galatea/base";
 import type { Documents } from "./documents.ts";
 import { readAllJson, readJson } from "./json-documents.ts";
 
-/** Values of one kind as documents. An unreadable one stays on disk, is logged, and is not served. */
+/**
+ * Values of one kind, stored as JSON documents. An unreadable document stays on disk, is logged and is not returned.
+ */
 export class RecordedValues<Value> {
   readonly #documents: Documents;
   readonly #kind: string;
@@ -34,7 +36,7 @@ export class RecordedValues<Value> {
     await this.deleteAll([key]);
   }
 
-  /** Deletes all of them or none. */
+  /** Deletes all given values in one transaction. */
   async deleteAll(keys: readonly string[]): Promise<void> {
     await this.#documents.write(keys.map((key) => ({ do: "delete", kind: this.#kind, key, expects: "any" })));
   }

@@ -7,16 +7,16 @@ import type { OpenDatabaseOptions } from "./open-database.ts";
 import type { WriterReply, WriterRequest } from "./writer-thread.ts";
 
 export interface RecordsOptions {
-  /** The database file; its `-wal` and `-shm` are beside it. The folder must exist. */
+  /** The database file. SQLite's `-wal` and `-shm` files are next to it. The folder must exist. */
   readonly path: string;
   readonly migrations: readonly Migration[];
-  /** Maximum number of uncommitted transactions; above it a write is rejected at once. */
+  /** Maximum number of uncommitted transactions. Above it, writes are rejected immediately. */
   readonly pendingMax: number;
-  /** Maximum wait for another process that has locked the database. */
+  /** Maximum milliseconds to wait for another process that has locked the database. */
   readonly busyTimeoutMs: number;
-  /** Null: no snapshots are made, and a damaged database continues empty. */
+  /** Options of snapshots. Null: no snapshots are made, and a damaged database is replaced by an empty one. */
   readonly snapshots: SnapshotOptions | null;
-  /** Gets a warning for damage found at opening, which says what is lost. */
+  /** Logs damage that is found when the database is opened, and what is lost. */
   readonly logger: Logger;
 }
 
@@ -24,19 +24,19 @@ export const recordsDefaults = { pendingMax: 10_000, busyTimeoutMs: 5000, snapsh
 
 export interface Records extends AsyncDisposable {
   /**
-   * Writes the statements as one transaction and resolves when it is on disk (fsync). Calls are committed in order,
-   * several with one fsync. Rejects with RecordsError if SQLite refuses it; nothing of it is written then.
+   * Runs statements in one transaction. Resolves when the transaction is on disk (fsync). Calls are committed in order; several
+   * calls share one fsync. If SQLite rejects a statement, rejects with RecordsError and writes nothing.
    */
   write(statements: readonly Statement[]): Promise<readonly WriteResult[]>;
   /**
-   * Returns rows of one committed state. It runs on the calling thread: queries must ask for a bounded number of rows.
+   * Returns the rows of a query on one committed state. The query runs on the calling thread, so it must limit the number of rows.
    */
   rows(sql: string, ...values: SqlValue[]): Promise<readonly Readonly<Record<string, SqlValue>>[]>;
 }
 
 /**
- * Resolves when the database is open and every migration applied. A damaged database is no reason to reject: its file
- * is kept, and the database continues from its newest undamaged snapshot.
+ * Opens a database and applies all missing migrations. A damaged database does not cause a rejection: its file is kept, and the
+ * newest undamaged snapshot replaces it.
  */
 export async function openRecords(options: RecordsOptions): Promise<Records> {
   const { path, snapshots, logger } = options;
@@ -81,7 +81,8 @@ class SqliteRecords implements Records {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    // Snapshots are closed before the writer: SQLite cannot truncate the write-ahead log while a snapshot thread reads the database.
+    // Snapshots are closed before the writer, because SQLite cannot truncate the write-ahead log while a snapshot thread reads the
+    // database.
     await this.#snapshots?.[Symbol.asyncDispose]();
     await this.#writer.close();
     if (this.#reader.isOpen) this.#reader.close();
@@ -123,7 +124,7 @@ class Writer {
       this.#fail(new Error("the records are closed"), opened);
       this.#ended.resolve();
     });
-    // Pending writes keep the process alive, an idle writer does not.
+    // Pending writes keep the process alive; an idle writer does not.
     this.opened.then(
       () => this.#worker.unref(),
       () => {},
@@ -143,7 +144,7 @@ class Writer {
     });
   }
 
-  /** Commits the pending writes first. */
+  /** Commits all pending writes, and closes the database. */
   async close(): Promise<void> {
     this.#failure ??= new Error("the records are closed");
     this.#worker.ref();

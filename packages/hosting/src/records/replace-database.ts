@@ -5,7 +5,7 @@ import { examineDatabase, type ExamineOptions } from "./examine.ts";
 import { flushFile } from "./snapshot-files.ts";
 import { appliedMigrations, commitCount } from "./tables.ts";
 
-/** A copy beside the database that can replace it. */
+/** A copy of another file, next to the database, that can replace the database. */
 export type Candidate =
   | { readonly at: "sound"; readonly commitCount: number }
   | { readonly at: "damaged"; readonly reason: string };
@@ -13,7 +13,7 @@ export type Candidate =
 const candidatePath = (path: string) => `${path}.new`;
 const withLog = (path: string) => [path, `${path}-wal`, `${path}-shm`];
 
-/** Copies a file beside the database and examines the copy; the file itself is not changed. */
+/** Copies a file to a candidate next to the database and examines the candidate. The file is not changed. */
 export function copyCandidate(from: string, options: ExamineOptions): Candidate {
   const path = candidatePath(options.path);
   for (const file of withLog(path)) rmSync(file, { force: true });
@@ -30,9 +30,9 @@ export function copyCandidate(from: string, options: ExamineOptions): Candidate 
   }
 }
 
-/** Replaces a closed database by the candidate, or by no file without a candidate. */
+/** Replaces a closed database by the candidate. If the candidate is null, removes the database. */
 export function replaceDatabase(path: string, candidate: Candidate | null): void {
-  // The log belongs to the previous file; SQLite would apply it to the new one.
+  // The write-ahead log belongs to the previous file. Without the removal, SQLite would apply it to the new file.
   for (const file of withLog(path).toReversed()) rmSync(file, { force: true });
   if (candidate !== null) {
     flushFile(candidatePath(path));
@@ -46,7 +46,7 @@ export function removeCandidate(path: string): void {
 }
 
 /**
- * Copies the non-empty files of a database to `<file>.<word>-<number>` with the first unused number. Returns the names
+ * Copies the non-empty files of a database to `<file>.<word>-<number>`, with the first unused number. Returns the names
  * of the copies.
  */
 export function copyAside(path: string, word: "damaged" | "replaced"): readonly string[] {
@@ -66,8 +66,8 @@ export type Restored =
   | { readonly at: "refused"; readonly reason: string };
 
 /**
- * Replaces the database, which no process has open, by a copy of `from`. Throws for a file that is damaged or has other
- * migrations.
+ * Replaces the database by a copy of `from`. No process may have the database open. Returns a refusal if the file is
+ * damaged or has other migrations.
  */
 export function restoreDatabase(from: string, options: ExamineOptions): Restored {
   const { path } = options;

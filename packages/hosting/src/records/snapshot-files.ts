@@ -22,7 +22,7 @@ const dayMs = 86_400_000;
 const suffix = ".db";
 const partialSuffix = ".partial";
 
-/** Returns the name of a snapshot: `galatea.db` has snapshots such as `galatea-20261124T151000Z.db`. */
+/** Returns the name of a snapshot. A snapshot of `galatea.db` is named `galatea-20261124T151000Z.db`, for example. */
 function snapshotName(path: string, madeMs: number): string {
   const time = new Date(madeMs).toISOString().replace(/\.\d+|[-:]/g, "");
   return `${basename(path, suffix)}-${time}${suffix}`;
@@ -55,9 +55,7 @@ function namesIn(folder: string): readonly string[] {
   }
 }
 
-/**
- * Makes a snapshot and removes old ones. Throws if the copy would leave less free space than the size of the database.
- */
+/** Makes a snapshot and removes old ones. Throws if the free space is below twice the size of the database. */
 export function makeSnapshot({ path, folder, daysKept, nowMs, freeBytes }: SnapshotPlan): void {
   const neededBytes = 2 * statSync(path).size;
   if (freeBytes < neededBytes) {
@@ -65,7 +63,7 @@ export function makeSnapshot({ path, folder, daysKept, nowMs, freeBytes }: Snaps
   }
   const started = `${basename(path, suffix)}-`;
   for (const name of namesIn(folder)) {
-    // A crash leaves an unfinished copy, and SQLite's journal of it.
+    // A crash may have left an unfinished copy and SQLite's journal of it.
     if (name.startsWith(started) && name.includes(partialSuffix)) rmSync(join(folder, name), { force: true });
   }
   copyDatabase(path, join(folder, snapshotName(path, nowMs)));
@@ -75,8 +73,8 @@ export function makeSnapshot({ path, folder, daysKept, nowMs, freeBytes }: Snaps
 }
 
 /**
- * Returns the newest snapshot of each of the last days that have one. Snapshots from after `nowMs`, made with a wrong
- * clock, are excluded.
+ * Returns the newest snapshot of each of the last days that have one. Excludes snapshots with a time after `nowMs`,
+ * which were made with a wrong clock.
  */
 export function keptSnapshots(snapshots: readonly Snapshot[], daysKept: number, nowMs: number): readonly Snapshot[] {
   const newestOfDay = new Map<number, Snapshot>();
@@ -88,8 +86,8 @@ export function keptSnapshots(snapshots: readonly Snapshot[], daysKept: number, 
 }
 
 /**
- * Copies the committed state to a file that appears when it is complete and on disk. Other processes may use the
- * database meanwhile.
+ * Copies the committed state to a file. The file appears only when it is complete and on disk. Other processes may use
+ * the database meanwhile.
  */
 export function copyDatabase(from: string, to: string): void {
   const partial = `${to}${partialSuffix}`;
@@ -108,7 +106,7 @@ export function copyDatabase(from: string, to: string): void {
   }
 }
 
-/** Waits until a file, or a directory's list of files, is on disk. */
+/** Syncs a file, or a directory's list of files, to disk. */
 export function flushFile(path: string): void {
   const file = openSync(path, "r");
   try {

@@ -1,4 +1,4 @@
-/** Snapshots of a database in use, and a database that is made from one. */
+/** Tests of snapshots of a database in use, and of databases that are restored from a snapshot. */
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
@@ -21,7 +21,7 @@ after(() => rmSync(root, { recursive: true, force: true }));
 
 const migrations: readonly Migration[] = [{ id: "one", sql: "CREATE TABLE thing (number INTEGER PRIMARY KEY) STRICT" }];
 const dayMs = 86_400_000;
-/** Begins at noon: no test runs over the end of a day. */
+/** The clock begins at noon, so that no test spans midnight. */
 const clock = { ...systemClock, epochMs: () => Date.UTC(2026, 10, 24, 12) + Math.floor(performance.now()) };
 
 class Place {
@@ -80,7 +80,7 @@ test("a database that changes gets snapshots during writes, and only those of th
     await eventually(async () => {
       await insert(records, (number += 1));
       for (const { path } of listSnapshots(place.path, place.folder)) names.add(path);
-      // Those of before, and two of today.
+      // The earlier snapshots and two of today.
       return names.size === 6;
     });
   }

@@ -5,21 +5,21 @@ import { listSnapshots } from "./snapshot-files.ts";
 import type { SnapshotThreadData } from "./snapshot-thread.ts";
 
 export interface SnapshotOptions {
-  /** Must exist. A damaged database continues from the newest undamaged snapshot in it. */
+  /** An existing folder. A damaged database is restored from the newest undamaged snapshot in it. */
   readonly folder: string;
-  /** Number of days whose newest snapshot is kept; 0: none is made. */
+  /** Number of days whose newest snapshot is kept. If 0, no snapshots are made. */
   readonly daysKept: number;
-  /** Minimum time between two snapshots of a database that changes. */
+  /** Minimum milliseconds between two snapshots. A snapshot is made only after a commit. */
   readonly everyMs: number;
   /** Returns the free bytes on the folder's disk. */
   readonly freeBytes: (folder: string) => number;
   readonly clock: Clock;
 }
 
-/** Delay after the start or a commit, for a burst of writes to end. */
+/** Minimum milliseconds between the start or a commit and a snapshot, so that a burst of writes can end. */
 const settleMs = 10_000;
 
-/** Makes snapshots of an open database in threads of their own. */
+/** Makes snapshots of an open database, each in a separate thread. */
 export class Snapshots implements AsyncDisposable {
   readonly #path: string;
   readonly #options: SnapshotOptions;
@@ -37,7 +37,7 @@ export class Snapshots implements AsyncDisposable {
     this.#tasks.run((closing) => this.#run(closing));
   }
 
-  /** Allows a snapshot once the last one is old enough. */
+  /** Reports a commit. A snapshot follows when the last one is old enough. */
   noteCommit(): void {
     this.#committed.notify();
   }
@@ -72,7 +72,7 @@ export class Snapshots implements AsyncDisposable {
     }
   }
 
-  /** Waits for a snapshot in progress: SQLite cannot be interrupted. */
+  /** Waits for a snapshot in progress, because SQLite cannot be interrupted. */
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#tasks[Symbol.asyncDispose]();
   }

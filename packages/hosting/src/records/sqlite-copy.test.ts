@@ -64,7 +64,7 @@ async function filled(name: string) {
   await using documents = await openDocuments({ path: paths.records, snapshots: null, logger: silentLogger });
   await documents.write([{ do: "put", kind: "k", key: "a", body: "text", orders: { o: "1" }, expects: "absent" }]);
   await using metrics = await openMetricsOf(paths.metrics);
-  // More series than a page has.
+  // The series need more than one page.
   for (let count = 0; count < 700; count += 1) metrics.recorder({ ...key, metricName: `M${count}` }).record(count);
   for (let value = 1; value <= 100; value += 1) metrics.recorder(key).record(value);
   return paths;

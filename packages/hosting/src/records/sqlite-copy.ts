@@ -36,11 +36,11 @@ export interface SqlitePaths {
   readonly metrics: string;
 }
 
-/** Opens the records and metrics of database files as they are now; a platform may go on writing them. */
+/** Opens a snapshot of the records and metrics of database files. A platform may continue to write them. */
 export function openSqliteSource(paths: SqlitePaths, { isInUse }: Pick<CopySource, "isInUse">): CopySource {
   using opening = new DisposableStack();
   const database = openReadOnly(opening, paths.records, documentMigrations);
-  // Absent where a platform has had its records in PostgreSQL from the beginning.
+  // The file is absent if the platform has always used PostgreSQL.
   const metrics = existsSync(paths.metrics) ? openReadOnly(opening, paths.metrics, metricMigrations) : null;
   const version = Number(database.prepare(lastVersionSql).get()?.["version"]);
   const opened = opening.move();
@@ -55,7 +55,7 @@ export function openSqliteSource(paths: SqlitePaths, { isInUse }: Pick<CopySourc
   };
 }
 
-/** Opens a file in a read transaction; throws if another release has written it. */
+/** Opens a file in a read transaction. Throws if another release has written the file. */
 function openReadOnly(opening: DisposableStack, path: string, migrations: readonly Migration[]): DatabaseSync {
   const options = { readOnly: true, timeout: recordsDefaults.busyTimeoutMs };
   const database = opening.adopt(new DatabaseSync(path, options), (open) => open.close());
@@ -78,8 +78,8 @@ function checkRelease(database: DatabaseSync, path: string, migrations: readonly
 }
 
 /**
- * Opens database files that are absent or without documents and metrics, whose directory the caller has locked. The copies
- * are files of their own until they are committed.
+ * Opens target files, which must be absent or empty and whose directory the caller has locked. The copies are separate
+ * files until they are committed.
  */
 export async function openSqliteTarget(paths: SqlitePaths): Promise<CopyTarget> {
   refuseFilled(paths.records, "document", "records");
@@ -104,7 +104,7 @@ export async function openSqliteTarget(paths: SqlitePaths): Promise<CopyTarget> 
     },
     async commit(version) {
       await documents.records.write([{ sql: "UPDATE document_feed SET forgotten_version = ?", values: [version] }]);
-      // The documents are last: without them, a platform finds no records.
+      // The documents are replaced last. Until then, a platform finds no records.
       await metrics.replace();
       await documents.replace();
     },
@@ -121,7 +121,7 @@ function refuseFilled(path: string, table: string, content: string): void {
   throw new Error(`'${path}' has ${content}; choose another data directory, or move the file away`);
 }
 
-/** Creates a copy beside a database file. Disposal removes it. */
+/** Creates an empty copy next to a database file. Disposal removes the copy. */
 async function openCopy(original: string, migrations: readonly Migration[]) {
   const path = `${original}.copy`;
   const remove = () => {
@@ -132,7 +132,7 @@ async function openCopy(original: string, migrations: readonly Migration[]) {
   return {
     path,
     records,
-    /** Closes the copy and replaces the original by it. */
+    /** Closes the copy and replaces the original file by it. */
     async replace() {
       await records[Symbol.asyncDispose]();
       const { busyTimeoutMs } = recordsDefaults;

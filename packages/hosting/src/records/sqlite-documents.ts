@@ -26,9 +26,9 @@ import type { SnapshotOptions } from "./snapshots.ts";
 import { RecordsError, type SqlValue, type Statement } from "./statement.ts";
 
 export interface DocumentLimits {
-  /** Number of deletions that are remembered for readers of changes; above it the older half is forgotten. */
+  /** Number of deletions that are kept for readers of changes. Above it, the older half is forgotten. */
   readonly deletionsMax: number;
-  /** Maximum number of changes in a batch; those of one write are never split. */
+  /** Maximum number of changes in a batch. Changes of one write are never split. */
   readonly batchMax: number;
 }
 
@@ -37,7 +37,10 @@ const documentLimits: DocumentLimits = { deletionsMax: 20_000, batchMax: 500 };
 export interface DocumentsOptions {
   /** The database file; the folder must exist. */
   readonly path: string;
-  /** Null by default: no snapshots are made, and a damaged database continues empty. */
+  /**
+   * Options of snapshots. Null (the default): no snapshots are made, and a damaged database is replaced by an empty
+   * one.
+   */
   readonly snapshots?: SnapshotOptions | null;
   readonly logger: Logger;
 }
@@ -58,14 +61,14 @@ export async function openDocuments({
 }
 
 /**
- * Replaces the documents at `path`, which no process has open, by a copy of `from`. Throws for a file without undamaged
- * documents.
+ * Replaces the documents at `path` by a copy of `from`. No process may have `path` open. Returns a refusal if `from`
+ * has no undamaged documents.
  */
 export function restoreDocuments(from: string, path: string): Restored {
   return restoreDatabase(from, { path, migrations: documentMigrations, busyTimeoutMs: recordsDefaults.busyTimeoutMs });
 }
 
-/** Opens documents over a database with the tables of `documentMigrations`. Disposal disposes the records. */
+/** Opens documents in a database with the tables of `documentMigrations`. Disposal closes the database. */
 export async function openDocumentsOver(
   records: Records,
   limits: DocumentLimits = documentLimits,
@@ -80,8 +83,8 @@ class SqliteDocuments implements Documents, AsyncDisposable {
   readonly #limits: DocumentLimits;
   readonly #written = new ChangeNotifier();
   /**
-   * The last assigned version, whether or not its write succeeds: versions ascend in the order of the calls, and so do
-   * commits.
+   * The last assigned version, even if its write fails. Versions ascend in the order of calls, and commits have the
+   * same order.
    */
   #given = 0;
   #deletionCount = 0;
@@ -138,7 +141,7 @@ class SqliteDocuments implements Documents, AsyncDisposable {
   async *changes(sinceVersion: number, signal: AbortSignal): AsyncIterable<ChangeBatch> {
     for (let since = sinceVersion; ;) {
       signal.throwIfAborted();
-      // Obtained before the version is read, so that a write in between is noticed.
+      // Obtained before the version is read, so that a write in between is not missed.
       const written = this.#written.nextChange();
       const last = await this.version();
       if (last > since) {
@@ -155,14 +158,17 @@ class SqliteDocuments implements Documents, AsyncDisposable {
     const [end] = await this.#records.rows(batchEndSql, since, this.#limits.batchMax - 1);
     const version = end === undefined ? last : Number(end["version"]);
     const rows = await this.#records.rows(changesSql, since, version);
-    // Checked after the rows: deletions that were forgotten before the read are missing in them.
+    // Checked after the rows are read, because deletions that were forgotten in between are missing in them.
     if (since < (await this.#number("SELECT forgotten_version AS number FROM document_feed"))) {
       throw new ChangesForgotten(since);
     }
     return { version, changes: rows.map(changedDocument) };
   }
 
-  /** A failure is ignored, because the preceding write is committed; a later write forgets these deletions. */
+  /**
+   * Forgets old deletions. Ignores a rejected write, because the caller's write is already committed; a later write
+   * tries again.
+   */
   async #forgetIfTaken(): Promise<void> {
     try {
       await this.#forget();

@@ -7,11 +7,11 @@ import { StoredMetrics, storedMetricLimits, type MetricsOptions } from "./stored
 export interface SqliteMetricsOptions extends MetricsOptions {
   /** The database file; the folder must exist. */
   readonly path: string;
-  /** Null by default: no snapshots are made. */
+  /** Options of snapshots. Null (the default): no snapshots are made. */
   readonly snapshots?: SnapshotOptions | null;
 }
 
-/** Opens the metrics of a database file. Disposal writes the rest and closes the file. */
+/** Opens the metrics of a database file. Disposal writes all pending metrics and closes the file. */
 export async function openMetrics({
   path,
   snapshots = null,

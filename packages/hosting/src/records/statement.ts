@@ -1,10 +1,10 @@
-/** A value that SQLite binds: BLOBs are Uint8Array, integers above 2^53 bigint. */
+/** A value of an SQLite parameter or column. BLOBs are Uint8Array; integers above 2^53 are bigint. */
 export type SqlValue = string | number | bigint | null | Uint8Array;
 
 export interface Statement {
   readonly sql: string;
   readonly values: readonly SqlValue[];
-  /** Number of rows that it has to change, or its transaction fails. Absent: any. */
+  /** Number of rows that the statement must change; otherwise its transaction fails. Absent: any number. */
   readonly changes?: number;
 }
 
@@ -13,26 +13,29 @@ export interface WriteResult {
 }
 
 /**
- * A migration, applied once, in the given order, in a transaction of its own; the database remembers its id. Never
- * edited after a release.
+ * A migration of a database. Migrations are applied once, in the given order, each in its own transaction; the database
+ * stores their ids. Never edit a migration after its release.
  */
 export interface Migration {
   readonly id: string;
   readonly sql: string;
 }
 
-/** SQLITE_FULL and SQLITE_READONLY with the operating system's names for the same faults of a disk. */
+/** The operating system's error codes for SQLITE_READONLY and SQLITE_FULL. */
 const diskCodes: Readonly<Record<number, string>> = { 8: "EROFS", 13: "ENOSPC" };
 
-/** Returns the operating system's code for a result code of SQLite that is a fault of the disk; null for any other. */
+/** Returns the operating system's code if a result code of SQLite is a disk error; null otherwise. */
 export function diskErrorCode(sqliteCode: number): string | null {
   return diskCodes[sqliteCode & 0xff] ?? null;
 }
 
-/** A rejected transaction (a constraint, an expectation, a bug in the statement): nothing of it was written. */
+/**
+ * The error of a rejected transaction: a constraint, an unexpected number of rows, or a bug in a statement. Nothing was
+ * written.
+ */
 export class RecordsError extends Error {
   readonly sqliteCode: number;
-  /** `ENOSPC`, `EROFS`: a fault of the disk. */
+  /** `ENOSPC` or `EROFS` for a disk error; null for other errors. */
   readonly code: string | null;
   /** Index of the statement that changed an unexpected number of rows; null for other reasons. */
   readonly unexpectedAt: number | null;

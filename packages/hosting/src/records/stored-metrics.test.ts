@@ -29,7 +29,7 @@ const openDatabase = (name: string) =>
     logger: silentLogger,
   });
 
-/** Metrics over records that outlive them. */
+/** Opens metrics in existing records, which the metrics do not dispose. */
 async function open(
   given: Records,
   clock: Clock,
@@ -41,7 +41,7 @@ async function open(
   return { series, kept: await StoredMetrics.open({ records, series, limits, clock, logger: silentLogger }) };
 }
 
-/** Returns the series that a platform would load now, without writing. */
+/** Returns the series that a platform would load now. Writes nothing. */
 async function found(records: Records, epochMs = start): Promise<InMemoryMetricStore> {
   const clock = new UpkeepClock(epochMs);
   const { series, kept } = await open(

@@ -20,31 +20,34 @@ import type {
 import { decodeBlock, encodeBlock } from "./metric-blocks.ts";
 import type { SqlValue, Statement, WriteResult } from "./statement.ts";
 
-/** Options of metrics in any database. */
+/** Options of metrics that are independent of the database. */
 export interface MetricsOptions extends InMemoryMetricStoreOptions {
-  /** `storedMetricLimits` by default. */
+  /** Default: `storedMetricLimits`. */
   readonly limits?: StoredMetricLimits;
   readonly logger: Logger;
 }
 
-/** The database of the metrics. Its SQL is that of SQLite and of PostgreSQL, with SQLite's placeholders. */
+/** The database of the metrics. SQL must be valid in SQLite and PostgreSQL; placeholders are SQLite's. */
 export interface MetricDatabase extends AsyncDisposable {
-  /** Commits the statements in one transaction. A rejected write may have been committed: each can be repeated. */
+  /**
+   * Commits the statements in one transaction. If this rejects, they may have been committed nevertheless; statements
+   * must be safe to repeat.
+   */
   write(statements: readonly Pick<Statement, "sql" | "values">[]): Promise<readonly WriteResult[]>;
   rows(sql: string, ...values: SqlValue[]): Promise<readonly Readonly<Record<string, SqlValue>>[]>;
 }
 
 export interface StoredMetricLimits {
-  /** Maximum size of all blocks; above it the oldest hours are deleted. */
+  /** Maximum total bytes of all blocks. Above it, the oldest hours are deleted. */
   readonly storedBytesMax: number;
-  /** Number of points that are encoded in one tick of the event loop, and written in one commit. */
+  /** Number of points that are encoded in one event loop tick and written in one commit. */
   readonly pointsPerWrite: number;
 }
 
 export const storedMetricLimits: StoredMetricLimits = { storedBytesMax: 512 * 2 ** 20, pointsPerWrite: 1000 };
 
 const minuteMs = 60_000;
-/** Delay after the minute's end, so that an early timer does not find the minute open. */
+/** Milliseconds between the end of a minute and its write, because a timer may fire slightly early. */
 const afterMinuteMs = 250;
 const blocksPerRead = 64;
 const seriesPerRead = 1000;
@@ -61,16 +64,16 @@ interface StoredMetricsOptions {
 }
 
 /**
- * Metrics in a database and in memory: opening reads the stored points, each minute is written at its end, and disposal
- * writes the rest and closes the records. Points of a failed write are written the next time.
+ * Metrics in memory and in a database. Opening reads the stored points, each minute is written after its end, and
+ * disposal writes all pending points. Points of a failed write are written again with the next one.
  */
 export class StoredMetrics implements MetricStore, AsyncDisposable {
   readonly #options: StoredMetricsOptions;
   readonly #upkeep: TaskGroup;
-  /** An upper bound of the stored bytes; recomputed when it exceeds the limit. */
+  /** An upper bound of the stored bytes. It is recomputed when it exceeds the limit. */
   #byteCount: number;
 
-  /** Takes over the records. The series have the stored points when it resolves. */
+  /** Opens stored metrics, which own the records from now on. Resolves when the stored points are loaded. */
   static async open(options: StoredMetricsOptions): Promise<StoredMetrics> {
     const { records, series, logger } = options;
     const stored = await storedSeries(records, logger);
@@ -131,7 +134,7 @@ export class StoredMetrics implements MetricStore, AsyncDisposable {
     try {
       const expired = await series.takeExpired(() => nextTurn());
       for (const changes of series.takeChanges(openAtMs, limits.pointsPerWrite)) await this.#writeChanges(changes);
-      // Deleted only now: until the points that they were merged into are on disk, they are the only copy.
+      // Merged blocks are deleted only after the points into which they were merged are on disk.
       for (const { periodMs, beforeMs } of expired) await this.#deleteBefore(periodMs, beforeMs);
       if (this.#byteCount > limits.storedBytesMax) await this.#deleteOldest();
     } catch (error) {
@@ -169,7 +172,7 @@ export class StoredMetrics implements MetricStore, AsyncDisposable {
     }
     for (const { periodMs, startMs, points } of blocksOf(changes.points, series)) {
       const block = encodeBlock({ periodMs, startMs }, points);
-      // Counted before the write: one that fails may have been committed.
+      // Counted before the write, because a failed write may have been committed.
       this.#byteCount += block.byteLength;
       statements.push({
         sql: "INSERT INTO metric_block (period_ms, start_ms, byte_count, points) VALUES (?, ?, ?, ?)",
@@ -184,7 +187,7 @@ export class StoredMetrics implements MetricStore, AsyncDisposable {
     }
   }
 
-  /** Deletes a few blocks at a time: other writes wait for each commit. */
+  /** Deletes expired blocks, a limited number in each commit, because other writes wait for the commit. */
   async #deleteBefore(periodMs: number, beforeMs: number): Promise<void> {
     const sql = `DELETE FROM metric_block WHERE id IN
       (SELECT id FROM metric_block WHERE period_ms = ? AND start_ms < ? LIMIT ${blocksPerDelete})`;
@@ -194,7 +197,7 @@ export class StoredMetrics implements MetricStore, AsyncDisposable {
     }
   }
 
-  /** Deletes whole hours, oldest first, until a tenth of the limit is free. */
+  /** Deletes complete hours, oldest first, until a tenth of the limit is free. */
   async #deleteOldest(): Promise<void> {
     const { records, limits } = this.#options;
     const hours = await records.rows(
@@ -222,7 +225,7 @@ interface Block {
   readonly points: StoredPoint[];
 }
 
-/** Groups points by width and by the time range with which they expire. */
+/** Groups points by period length and by the time range in which they expire. */
 function blocksOf(points: readonly StoredPoint[], series: InMemoryMetricStore): Iterable<Block> {
   const blocks = new Map<string, Block>();
   for (const point of points) {

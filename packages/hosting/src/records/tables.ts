@@ -1,7 +1,7 @@
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import type { Migration, Statement } from "./statement.ts";
 
-/** Tables of the records module itself in each database. */
+/** Tables that the records module needs in each database. */
 const ownTables = `
   CREATE TABLE IF NOT EXISTS applied_migration (id TEXT PRIMARY KEY) STRICT;
   CREATE TABLE IF NOT EXISTS commit_count (one INTEGER PRIMARY KEY CHECK (one = 1), count INTEGER NOT NULL) STRICT;
@@ -11,7 +11,7 @@ export function createOwnTables(database: DatabaseSync): void {
   database.exec(ownTables);
 }
 
-/** Applies the missing migrations, each in a transaction of its own. */
+/** Applies the missing migrations, each in its own transaction. */
 export function applyMigrations(database: DatabaseSync, migrations: readonly Migration[]): void {
   for (const { id, sql } of migrations) {
     if (database.prepare("SELECT 1 FROM applied_migration WHERE id = ?").get(id) !== undefined) continue;
@@ -40,15 +40,15 @@ export function commitCount(database: DatabaseSync): number {
 }
 
 /**
- * Returns the texts of tables and indexes: equal for databases with the same migrations. SQLite's own tables are
- * excluded: `VACUUM INTO` copies `sqlite_sequence` only while a table needs it.
+ * Returns the SQL texts of all tables and indexes, which are equal for databases with the same migrations. SQLite's own
+ * tables are excluded, because `VACUUM INTO` copies `sqlite_sequence` only while a table needs it.
  */
 export function databaseSchema(database: DatabaseSync): string {
   const sql = `SELECT type, name, tbl_name, sql FROM sqlite_master WHERE name NOT LIKE 'sqlite\\_%' ESCAPE '\\' ORDER BY type, name`;
   return JSON.stringify(database.prepare(sql).all());
 }
 
-/** Maximum number of prepared statements; the writers' texts are few and fixed. */
+/** Maximum number of cached prepared statements. The writers use few, fixed texts. */
 const preparedMax = 200;
 
 /** Returns a function that runs statements and prepares each text once. */

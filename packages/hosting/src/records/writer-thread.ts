@@ -30,7 +30,7 @@ interface Writing {
   readonly run: ReturnType<typeof statementRunner>;
 }
 
-/** Commits all transactions that arrived during the last commit: one fsync for all of them. */
+/** Commits all transactions that arrived during the last commit, with one fsync. */
 function commitWaiting({ opened, run }: Writing): void {
   const { database } = opened;
   committing = false;
@@ -46,7 +46,7 @@ function commitWaiting({ opened, run }: Writing): void {
         database.exec("RELEASE one");
         committed.push({ transaction, results });
       } catch (error) {
-        // A full disk rolls back the whole transaction, and then its savepoint does not exist.
+        // A full disk rolls back the whole transaction; the savepoint no longer exists then.
         if (!database.isTransaction) throw error;
         database.exec("ROLLBACK TO one; RELEASE one");
         refuse(transaction, error);
@@ -62,7 +62,7 @@ function commitWaiting({ opened, run }: Writing): void {
   }
 }
 
-/** Writes the mark. A failure is ignored: the old mark claims fewer commits than there are. */
+/** Writes the commit mark. A failure is only reported, because an old mark is merely too low. */
 function markCommit({ database, mark }: OpenDatabase): void {
   try {
     mark.write(commitCount(database));
@@ -71,7 +71,9 @@ function markCommit({ database, mark }: OpenDatabase): void {
   }
 }
 
-/** The statement at this index of its transaction changed an unexpected number of rows. */
+/**
+ * The error of a statement that changed an unexpected number of rows. `at`: index of the statement in its transaction.
+ */
 class UnexpectedChanges extends Error {
   readonly at: number;
 
@@ -100,7 +102,7 @@ function refuse(transaction: number, error: unknown): void {
 }
 
 function close({ database, mark }: OpenDatabase): void {
-  // With readers on other connections, SQLite does not do this when it closes.
+  // SQLite does not truncate the log on close if other connections are open.
   database.exec("PRAGMA wal_checkpoint(TRUNCATE)");
   database.close();
   mark[Symbol.dispose]();

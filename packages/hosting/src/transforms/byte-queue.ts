@@ -1,4 +1,4 @@
-/** A queue of received bytes. It copies only ranges that span several chunks. */
+/** A queue of received bytes. Reading copies bytes only if the range spans several chunks. */
 export class ByteQueue {
   readonly #pieces: Buffer[] = [];
   #byteLength = 0;
@@ -13,7 +13,7 @@ export class ByteQueue {
     this.#byteLength += piece.length;
   }
 
-  /** Returns the first bytes without removing them; null while there are fewer. */
+  /** Returns the first `count` bytes without removing them; null if there are fewer. */
   peek(count: number): Buffer | null {
     if (this.#byteLength < count) return null;
     const [first] = this.#pieces;
@@ -28,7 +28,7 @@ export class ByteQueue {
     return Buffer.concat(pieces, count);
   }
 
-  /** Removes and returns the first bytes; null while there are fewer. */
+  /** Removes and returns the first `count` bytes; null if there are fewer. */
   take(count: number): Buffer | null {
     const taken = this.peek(count);
     if (taken === null) return null;

@@ -1,6 +1,6 @@
 import type { YieldOptions } from "@galatea/base";
 
-/** Bytes of rows that are processed in one tick of the event loop: 0.5 ms of JSON that is joined and printed. */
+/** Bytes of rows that are processed in one event loop tick; joining and printing them as JSON takes 0.5 ms. */
 const turnBytes = 64 * 1024;
 
 /** Builds output from many rows, and yields to the event loop after each 64 KiB of input. */
@@ -11,13 +11,13 @@ export class ChunkedRows {
   #text = "";
   #readBytes = 0;
 
-  /** `latin1`: each character of a row is one byte. */
+  /** `encoding`: `latin1` if each character of a row stands for one byte. */
   constructor(of: YieldOptions, encoding: "utf8" | "latin1") {
     this.#of = of;
     this.#encoding = encoding;
   }
 
-  /** Returns whether the caller has to await `next` before the next row. */
+  /** Adds a row. Returns true if the caller must await `next` before the next row. */
   add(row: string, readBytes: number): boolean {
     this.#text += row;
     this.#readBytes += readBytes;

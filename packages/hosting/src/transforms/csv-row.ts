@@ -1,4 +1,4 @@
-/** Returns the fields of a row with their quotes, so that unchanged fields are printed as they were. */
+/** Returns the fields of a row including quotes, so that unchanged fields are printed as they were. */
 export function splitCsvRow(row: string): string[] {
   const fields: string[] = [];
   let from = 0;

@@ -6,18 +6,18 @@ import { stripLineEnd } from "./line-splitter.ts";
 import { ChunkedRows } from "./chunked-rows.ts";
 import { transformClientError } from "./transform-error.ts";
 
-/** `json`: a payload is one document. `jsonlines`, `csv`: each line is a row. */
+/** The format of rows. `json`: a payload is one document. `jsonlines` and `csv`: each line is a row. */
 export type RowFormat = "json" | "jsonlines" | "csv";
 
 export interface DataProcessing {
   readonly format: RowFormat;
-  /** Null: everything. */
+  /** The selection from each input row; null: the complete row. */
   readonly inputFilter: JsonPath | null;
   readonly outputFilter: JsonPath | null;
   readonly joinsInput: boolean;
 }
 
-/** Returns the row format of a content type; null for one that cannot be filtered. */
+/** Returns the row format of a content type; null if the type cannot be filtered. */
 export function rowFormatOfType(contentType: string, isSplit: boolean): RowFormat | null {
   const type = (contentType.split(";")[0] ?? "").trim().toLowerCase();
   if (type === "text/csv") return "csv";
@@ -26,7 +26,7 @@ export function rowFormatOfType(contentType: string, isSplit: boolean): RowForma
   return null;
 }
 
-/** Returns the filtered rows for the container, and their number. */
+/** Returns the filtered rows, which are sent to the container, and their number. */
 export async function filterRows(
   payload: Buffer,
   processing: DataProcessing,
@@ -41,16 +41,17 @@ export async function filterRows(
   return { body: rows.whole(), recordCount };
 }
 
-/** Returns the filtered row for the container. */
+/** Returns the filtered row, which is sent to the container. */
 export function filterRow(row: Buffer, { format, inputFilter }: DataProcessing): Buffer {
   if (inputFilter === null) return row;
   return Buffer.from(picked(row.toString("utf8"), format, inputFilter));
 }
 
 /**
- * Returns the output for a container's response: a row for each row of the payload, joined with its input row if
- * requested (`rows`, unchanged). Each row ends with a line feed, a whole document does not. Throws TransformError if
- * the response has another number of rows. Yields to the event loop between rows, but not within a document.
+ * Returns the output for a container's response: one row for each row of the payload. If requested, each row is joined
+ * with its unfiltered input row (`rows`). Each row ends with a line feed; a document does not. Rejects with
+ * TransformError if the response has another number of rows. Yields to the event loop between rows, but not within a
+ * document.
  */
 export async function processResponse(
   answer: Buffer,
@@ -89,7 +90,9 @@ function countOf(lines: Iterable<Buffer>): number {
   return count;
 }
 
-/** Yields non-empty lines one at a time: objects for all of them together would take more memory than the bytes. */
+/**
+ * Yields non-empty lines one at a time, because objects for all lines together would need more memory than the text.
+ */
 export function* nonEmptyLines(text: Buffer): Generator<Buffer, void> {
   for (let from = 0; from < text.length;) {
     const at = text.indexOf(0x0a, from);
@@ -107,8 +110,8 @@ function processedRow(answer: string, row: Buffer | null, processing: DataProces
 }
 
 /**
- * Joins a row and its response: CSV gets the response's columns appended, an object an additional attribute; any other
- * value becomes an object.
+ * Joins a row and its response. CSV: the response's columns are appended. JSON object: the response is an additional
+ * attribute. Any other JSON value is wrapped in an object.
  */
 function joinedRow(row: string, answer: string, format: RowFormat): string {
   if (format === "csv") return `${row},${answer}`;

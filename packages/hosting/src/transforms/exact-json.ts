@@ -1,6 +1,6 @@
 /**
- * Features of the JavaScript engine that the language's types lack: the source text of a number, and a number that is
- * printed from its source.
+ * Features of JSON that TypeScript's types lack: the source text of a number, and numbers that are printed from their
+ * source text.
  */
 interface RawJson {
   parse(
@@ -14,7 +14,8 @@ interface RawJson {
 const json = JSON as unknown as RawJson;
 
 /**
- * Parses JSON whose numbers are printed unchanged: identifiers with twenty digits keep all of them. Throws SyntaxError.
+ * Parses JSON and preserves the source text of numbers, so that identifiers with twenty digits keep all digits. Throws
+ * SyntaxError.
  */
 export function parseJsonExactly(text: string): unknown {
   return json.parse(text, (_key, value, { source }) =>

@@ -7,8 +7,8 @@ const strategies: Readonly<Record<string, NonNullable<ExecutionParameters["Batch
 };
 
 /**
- * Parses a container's response to GET /execution-parameters; null for a container without it. Invalid members are
- * ignored.
+ * Parses a container's response to GET /execution-parameters. `text` is null if the container does not support the
+ * path. Invalid members are ignored.
  */
 export function readExecutionParameters(text: string | null): ExecutionParameters {
   if (text === null || text.trim() === "") return {};

@@ -1,4 +1,7 @@
-/** Batch transform: jobs as state machines, and one run of a job: its instances, and the processing of each object. */
+/**
+ * Batch transform: the state machine of jobs, and the run of a job with its instances and the processing of each
+ * object.
+ */
 export { JobMemory } from "./job-memory.ts";
 export { JobRun } from "./job-run.ts";
 export { transformPlan, type TransformRequest } from "./transform-request.ts";

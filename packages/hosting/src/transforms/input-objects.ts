@@ -19,7 +19,10 @@ export interface InputObject {
 const listedAtOnce = 1000;
 const manifestBytesMax = 16 * 2 ** 20;
 
-/** Yields the objects of a job in the order of its input, after its progress; at most one listing page is in memory. */
+/**
+ * Yields the objects of a job in the order of its input, starting after the recorded progress. At most one listing page
+ * is in memory.
+ */
 export async function* listInputObjects(
   store: Pick<ObjectStore, "list" | "get" | "head">,
   plan: TransformPlan,
@@ -50,8 +53,8 @@ async function* listedObjects(
 }
 
 /**
- * The prefix `in/data` matches the folder `in/data/` and also `in/datax`, whose output would be that of
- * `in/data/datax`.
+ * Resolves with the key of another input object with the same output key; null if there is none. For example, the
+ * prefix `in/data` matches `in/datax` and `in/data/datax`, whose outputs have the same key.
  */
 async function findSiblingOutput(
   store: Pick<ObjectStore, "head">,
@@ -83,7 +86,7 @@ async function* manifestObjects(
   }
 }
 
-/** Parses `[{"prefix": "s3://bucket/folder/"}, "name", ...]`; repeated names count once. */
+/** Parses a manifest: `[{"prefix": "s3://bucket/folder/"}, "name", ...]`. Repeated names count once. */
 export function parseManifest(text: string): { readonly prefix: S3Location; readonly names: readonly string[] } {
   let entries: unknown;
   try {

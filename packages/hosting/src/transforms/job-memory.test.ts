@@ -19,7 +19,7 @@ test("waiting objects get memory in the order of their requests, except that the
   assert.equal(third.tryHold(20), null);
   const order: string[] = [];
   const waits = third.hold(20, never).then(() => order.push("third"));
-  // It would fit, but the third object has waited longer.
+  // The bytes would fit, but the third object has waited longer.
   assert.equal(second.tryHold(5), null);
   const later = second.hold(5, never).then(() => order.push("second"));
   assert.ok(first.tryHold(150) !== null);

@@ -1,6 +1,6 @@
 import type { ByteBudget } from "@galatea/base";
 
-/** Share of the memory for requests in flight; the rest is for clients. */
+/** Fraction of the memory for requests in flight that jobs may use. The other part is for clients. */
 const share = 1 / 2;
 
 interface Waiting {
@@ -10,21 +10,21 @@ interface Waiting {
 }
 
 /**
- * The memory that the objects of all transform jobs use: payloads, responses, incomplete records. Unlike clients, jobs
- * wait for memory, in the order of their requests. An object may wait while it holds some, so the oldest object never
- * waits: it can always finish, and then the next is the oldest. The limit is exceeded by at most the need of one
- * object.
+ * The memory of the objects of all transform jobs: payloads, responses and incomplete records. Unlike clients, jobs
+ * wait for memory, in the order of their requests. An object may wait while it has memory, which could cause a
+ * deadlock. Therefore the oldest object never waits: it can always finish, and the next object becomes the oldest. The
+ * limit is exceeded by at most the memory of one object.
  */
 export class JobMemory {
   readonly #budget: ByteBudget;
-  /** In the order in which they were opened. */
+  /** Open accounts, in the order in which they were opened. */
   readonly #accounts = new Set<ObjectMemory>();
   readonly #waiting = new Set<Waiting>();
   #usedBytes = 0;
 
   /**
-   * The bytes are also taken from the budget, so that clients are rejected when they are missing; jobs get at most
-   * their share.
+   * `budget`: the memory of all requests in flight. Bytes of jobs are counted in it, so that clients are rejected when
+   * memory is short.
    */
   constructor(budget: ByteBudget) {
     this.#budget = budget;
@@ -34,7 +34,7 @@ export class JobMemory {
     return this.#usedBytes;
   }
 
-  /** Opens the account of one object; dispose it when the object is done. */
+  /** Opens the account of one object. Dispose it when the object is finished. */
   open(): ObjectMemory {
     const account: ObjectMemory = new ObjectMemory({
       tryTake: (bytes) => this.#tryTake(account, bytes),
@@ -112,7 +112,7 @@ interface Account {
   readonly closed: () => void;
 }
 
-/** The memory of one object. Disposal returns all of it. */
+/** The memory account of one object. Disposal frees all of it. */
 export class ObjectMemory implements Disposable {
   readonly #account: Account;
   #bytes = 0;
@@ -126,12 +126,12 @@ export class ObjectMemory implements Disposable {
     return this.#isClosed;
   }
 
-  /** Returns null if the bytes are not available now. */
+  /** Reserves bytes; returns null if they are not available now. */
   tryHold(bytes: number): BytesLease | null {
     return this.#account.tryTake(bytes) ? this.#held(bytes) : null;
   }
 
-  /** Waits until the bytes are available; rejects with the signal's reason. */
+  /** Reserves bytes, and waits until they are available. Rejects with the signal's reason. */
   async hold(bytes: number, signal: AbortSignal): Promise<BytesLease> {
     const now = this.tryHold(bytes);
     if (now !== null) return now;
@@ -163,7 +163,7 @@ export class ObjectMemory implements Disposable {
   }
 }
 
-/** Bytes of an object, until they are returned. */
+/** A reservation of bytes for an object. Disposal frees them. */
 export class BytesLease implements Disposable {
   readonly #release: (bytes: number) => void;
   #bytes: number;
@@ -177,7 +177,7 @@ export class BytesLease implements Disposable {
     return this.#bytes;
   }
 
-  /** Returns all bytes above `bytes`; does nothing if it has no more. */
+  /** Frees all bytes above `bytes`. Does nothing if the reservation is not larger. */
   shrinkTo(bytes: number): void {
     const given = this.#bytes - bytes;
     if (given <= 0) return;

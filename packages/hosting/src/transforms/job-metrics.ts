@@ -2,15 +2,17 @@ import type { OpenSeries } from "../series/index.ts";
 
 export const transformLogGroup = "/aws/sagemaker/TransformJobs";
 
-/** Namespace for metrics of whole jobs, which SageMaker lacks. */
+/** Namespace for metrics of whole jobs. SageMaker has no such metrics. */
 const jobNamespace = "Galatea/TransformJobs";
 
 /**
- * Returns the series of one instance: those of an endpoint's instance, with SageMaker's dimension for transform jobs.
+ * Returns a function that opens the series of one instance: the metrics of an endpoint's instance, with SageMaker's
+ * dimension for transform jobs.
  */
 export function transformInstanceSeries(open: OpenSeries, host: string): OpenSeries {
   return (key) => {
-    // An endpoint records each sample again with its configuration.
+    // Endpoints record each sample a second time with EndpointConfigName. Jobs have no endpoint configuration, so these
+    // series are dropped.
     if (key.dimensions.some(({ name }) => name === "EndpointConfigName")) return { record: () => {} };
     const container = key.dimensions.filter(({ name }) => name === "ContainerName");
     return open({ ...key, namespace: transformLogGroup, dimensions: [{ name: "Host", value: host }, ...container] });

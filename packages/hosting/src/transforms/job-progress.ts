@@ -2,8 +2,8 @@ import type { InputObject } from "./input-objects.ts";
 import type { TransformProgress } from "./transform-state.ts";
 
 /**
- * Computes the progress of objects that end out of order: those before the first unfinished one are represented by its
- * position alone.
+ * Computes the progress of a job whose objects finish out of order. All objects before the first unfinished one are
+ * represented by one position.
  */
 export class ObjectProgress {
   readonly #underWay = new Map<number, string>();
@@ -18,7 +18,7 @@ export class ObjectProgress {
     this.#underWay.set(ordinal, place.key);
   }
 
-  /** Objects must begin in their order. */
+  /** Records that an object has finished, and returns the new progress. Objects must begin in order. */
   ended({ ordinal, place }: InputObject): Pick<TransformProgress, "after" | "doneKeys"> {
     this.#underWay.delete(ordinal);
     this.#completedAhead.set(ordinal, place.key);

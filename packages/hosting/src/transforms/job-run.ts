@@ -22,17 +22,20 @@ export interface JobRunOptions {
   readonly loopQueue: EventLoopQueue;
   /** Called when the containers are in service, before the first object is read. */
   readonly started: () => Promise<void>;
-  /** Resolves when the progress is on disk; of concurrent calls only the last need be written. */
+  /** Writes progress to disk. If several calls are concurrent, only the last must be written. */
   readonly progressed: (progress: TransformProgress) => Promise<void>;
 }
 
 /**
- * Maximum number of outputs that one worker has in flight to the disk while it processes its next objects: each is
- * synced before it counts.
+ * Maximum number of outputs that one worker writes while it processes its next objects. An object counts as finished
+ * only when its output is synced.
  */
 const finishingMax = 16;
 
-/** Maximum number of finished objects after an unfinished one; above it no further object is started. */
+/**
+ * Maximum number of finished objects after an unfinished one, because their keys are stored in the progress. Above it,
+ * no further object is started.
+ */
 const namedFailuresMax = 500;
 
 interface Work {
@@ -40,7 +43,7 @@ interface Work {
   readonly shape: RequestShape;
   readonly objects: () => Promise<InputObject | null>;
   readonly responseSizes: ResponseSizes;
-  /** Ends the whole job with an error. */
+  /** Fails the whole job with an error. */
   readonly fail: (error: unknown) => void;
 }
 
@@ -66,7 +69,10 @@ export class JobRun {
     this.#record = openJobMetrics(fleet.openSeries, job.name);
   }
 
-  /** Resolves when every object has been tried, or the whole job fails: with null, or the job's FailureReason. */
+  /**
+   * Runs the job. Resolves when every object has been processed or the whole job has failed: with null for success, or
+   * with the job's FailureReason.
+   */
   async run(signal: AbortSignal): Promise<string | null> {
     try {
       await this.#transformAll(signal);
@@ -121,7 +127,7 @@ export class JobRun {
     return this.#options.job.request.TransformInput.DataSource.S3DataSource.S3Uri;
   }
 
-  /** Checks the buckets first, so that a missing one costs no container's start. */
+  /** Checks the buckets before containers start, so that a missing bucket is reported quickly. */
   async #checkLocations(signal: AbortSignal): Promise<void> {
     const { store } = this.#options.fleet;
     for (const { bucket } of [this.#plan.source, this.#plan.target]) {
@@ -145,7 +151,10 @@ export class JobRun {
     either.throwIfAborted();
   }
 
-  /** Processes one object after the other. While an output is written the next object is at the container. */
+  /**
+   * Processes objects one after another. While an output is being written, the container already processes the next
+   * object.
+   */
   async #work(work: Work, signal: AbortSignal): Promise<void> {
     const finishing = new Set<Promise<void>>();
     for (;;) {
@@ -185,7 +194,7 @@ export class JobRun {
       );
     } catch (error) {
       signal.throwIfAborted();
-      // A failure of the whole job, not of the object.
+      // InstanceFailure is a failure of the whole job, not of the object.
       if (error instanceof InstanceFailure) throw error;
       return await this.#fail(object, failureOf(error, this.#options.job.model.name), signal);
     }
@@ -219,7 +228,8 @@ export class JobRun {
 }
 
 /**
- * SageMaker does not document two inputs with one output key: here it is an error, so that neither is lost silently.
+ * Returns an error for two inputs with the same output key. SageMaker does not document this case; an error prevents
+ * that one output silently replaces the other.
  */
 function sameOutput({ place, output }: InputObject, siblingKey: string): TransformError {
   const text =
@@ -228,7 +238,7 @@ function sameOutput({ place, output }: InputObject, siblingKey: string): Transfo
   return transformClientError(text);
 }
 
-/** Returns a function that returns the next object to each caller. */
+/** Distributes objects to workers: each call of the returned function resolves with the next object. */
 function sharedOut(objects: AsyncGenerator<InputObject>): () => Promise<InputObject | null> {
   return async () => {
     const next = await objects.next();
@@ -236,7 +246,7 @@ function sharedOut(objects: AsyncGenerator<InputObject>): () => Promise<InputObj
   };
 }
 
-/** Returns the writer of the job's own log lines, in addition to its containers' output. */
+/** Returns a function that writes the job's own log lines, in addition to its containers' output. */
 function jobLog({ openLog, clock }: FleetOptions & { readonly clock: Clock }, name: string): (line: string) => void {
   const write = openLog(transformLogGroup, `${name}/data-log`);
   return (line) => write(Buffer.from(`${new Date(clock.epochMs()).toISOString()} ${line}\n`));
@@ -247,7 +257,7 @@ const failureCharsMax = 960;
 
 const reasonOf = ({ fault, message }: TransformError) => `${fault}: ${message}`;
 
-/** Returns an error for users: its cause, and the container's last output. */
+/** Converts an error to a TransformError with a text for users: the cause, and the container's last output lines. */
 function failureOf(error: unknown, modelName: string): TransformError {
   if (error instanceof TransformError) return error;
   if (error instanceof ModelDataError) return transformClientError(error.message, { cause: error });
@@ -261,7 +271,7 @@ function failureOf(error: unknown, modelName: string): TransformError {
   if (error instanceof DiskError) return new TransformError("InternalServerError", error.message, { cause: error });
   if (error instanceof AwsError) {
     const { OriginalStatusCode: status } = error.members as { readonly OriginalStatusCode?: number };
-    // An error of the store, such as a full disk.
+    // Without a status of the container, the error comes from the object store, for example a full disk.
     if (status === undefined && (error.statusFallback ?? 400) >= 500) {
       return new TransformError("InternalServerError", error.message, { cause: error });
     }

@@ -1,21 +1,21 @@
 import { transformClientError } from "./transform-error.ts";
 import { isRawNumber } from "./exact-json.ts";
 
-/** The selection from an array or an object. */
+/** One selection from an array or an object. */
 type Selector =
   | { readonly kind: "name"; readonly name: string }
   | { readonly kind: "index"; readonly index: number }
   | { readonly kind: "slice"; readonly from: number | null; readonly to: number | null }
   | { readonly kind: "all" };
 
-/** Steps from the root; only the last may select several values. */
+/** A parsed path: steps from the root. Only the last step may select several values. */
 export type JsonPath = readonly (readonly Selector[])[];
 
 const pathCharsMax = 63;
 
 /**
- * Parses `$`, `.name`, `['name']`, `[1]`, `[-1]`, `[0,2:5]`, `['a','b']`, `[*]`. Null for anything else: scripts,
- * filters, recursion, or several values before the last step.
+ * Parses `$`, `.name`, `['name']`, `[1]`, `[-1]`, `[0,2:5]`, `['a','b']` and `[*]`. Returns null for anything else:
+ * scripts, filters, recursion, or several values before the last step.
  */
 export function parseJsonPath(text: string): JsonPath | null {
   if (!text.startsWith("$") || text.length > pathCharsMax) return null;
@@ -62,8 +62,8 @@ function isSeveral(selectors: readonly Selector[]): boolean {
 }
 
 /**
- * Selects a value; several of an object give an object, several of an array an array. Throws TransformError for a
- * missing value.
+ * Selects a value. Several values of an object result in an object, several values of an array in an array. Throws
+ * TransformError if a value is missing.
  */
 export function selectJsonPath(path: JsonPath, root: unknown): unknown {
   let value = root;

@@ -4,7 +4,7 @@ import { transformClientError } from "./transform-error.ts";
 const newline = 0x0a;
 const carriageReturn = 0x0d;
 
-/** Splits records at line feeds; the last may lack one. Blank lines are no records. */
+/** Splits records at line feeds. The last record may lack a line feed. Blank lines are ignored. */
 export class LineSplitter implements RecordSplitter {
   readonly #recordBytesMax: number;
   /** Chunks of the current line. */

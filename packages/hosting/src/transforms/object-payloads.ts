@@ -7,10 +7,10 @@ import type { SourceRecord } from "./split-record.ts";
 import { transformClientError } from "./transform-error.ts";
 import type { RequestShape, TransformPlan } from "./transform-request.ts";
 
-/** Maximum size of a record in a job without a payload limit. */
+/** Maximum bytes of a record in a job without a payload limit. */
 export const recordBytesMaxDefault = 100 * 2 ** 20;
 
-/** Yields the requests of an object, in order; one at a time is in memory, with the beginning of the next. */
+/** Yields the payloads of an object, in order. Only one payload and the beginning of the next are in memory. */
 export async function* objectPayloads(
   { body }: ObjectSource,
   plan: TransformPlan,
@@ -42,7 +42,7 @@ export async function* objectPayloads(
 function packed({ framed, content }: SourceRecord, { processing }: TransformPlan): PackedRecord {
   if (processing === null) return { alone: content, together: framed, original: null };
   const sent = filterRow(content, processing);
-  // Rows of a response are split by lines, and so are those of the request.
+  // Rows of a response are split at line feeds, so rows of a request end with a line feed, too.
   return { alone: sent, together: appendLineEnd(sent), original: processing.joinsInput ? content : null };
 }
 

@@ -4,10 +4,10 @@ import type { ObjectStore } from "../objects/index.ts";
 import { transformClientError } from "./transform-error.ts";
 import type { S3Location } from "./transform-request.ts";
 
-/** The bytes of an input, decompressed if necessary. Destroying the stream ends the reading. */
+/** The bytes of an input object, decompressed if necessary. Destroy the stream to stop reading. */
 export interface ObjectSource {
   readonly body: Readable;
-  /** Null if it is unknown in advance. */
+  /** Number of bytes of `body`; null if it is unknown in advance. */
   readonly byteLength: number | null;
 }
 
@@ -36,7 +36,7 @@ export async function openObjectSource(
   return { body: inflated, byteLength: null };
 }
 
-/** Reports a decompression error as the object's fault. */
+/** Converts a decompression error to a client error; returns other errors unchanged. */
 export function toSourceError(error: unknown): unknown {
   const { code } = error as NodeJS.ErrnoException;
   if (code !== "Z_DATA_ERROR" && code !== "Z_BUF_ERROR") return error;

@@ -18,24 +18,24 @@ export interface ObjectTransformOptions {
   readonly memory: JobMemory;
   /** Shared by all jobs. */
   readonly loopQueue: EventLoopQueue;
-  /** Sizes of the job's responses so far. */
+  /** The size of the largest response of the job so far. */
   readonly responseSizes: ResponseSizes;
-  /** Called when the container is done with the object, whose output may still be written. */
+  /** Called when the container has sent all responses. The output may still be being written. */
   readonly onResponse: () => void;
 }
 
-/** The largest response of a job so far, which is the memory reserved for the next one. */
+/** The size of the largest response of a job so far. This much memory is reserved for the next response. */
 export interface ResponseSizes {
   bytesMax: number;
 }
 
-/** Maximum size of responses that wait for their order, together; as for payloads. */
+/** Maximum total bytes of responses that wait for earlier ones; the same as for payloads. */
 const responsesBytesMax = 100 * 2 ** 20;
-/** Memory reserved for the first responses of a job. */
+/** Bytes that are reserved for each of the first responses of a job. */
 const firstResponseBytes = 64 * 1024;
-/** Memory of a stream through the container in its buffers on both sides. */
+/** Bytes of a streamed request: the buffers before and after the container. */
 const streamBytes = 2 ** 20;
-/** Size of writes to the store: a write for each short response would cost more than the response. */
+/** Minimum bytes of a write to the store, because a write for each short response would cost more than the response. */
 const chunkBytes = 64 * 1024;
 
 interface ObjectChunk extends Omit<ObjectTransformOptions, "memory"> {
@@ -44,7 +44,7 @@ interface ObjectChunk extends Omit<ObjectTransformOptions, "memory"> {
 
 /**
  * Reads an object, sends its records to an instance, and writes the responses in the order of the records, without
- * buffering the whole input or output. The output is written completely or not at all. Returns the output's length.
+ * buffering the whole input or output. If the transform fails, no output is written. Returns the output's length.
  */
 export async function transformObject(
   { place, output }: InputObject,
@@ -60,7 +60,7 @@ export async function transformObject(
     ? streamedResponse(place, part, either)
     : inChunks(orderedResponses(place, part, either));
   let failure: { readonly error: unknown } | null = null;
-  // The store would report a broken body with another error.
+  // Keeps the original error, because the store replaces errors of the body by its own.
   const told = async function* () {
     try {
       yield* pieces;
@@ -84,7 +84,7 @@ export async function transformObject(
   }
 }
 
-/** Returns whether the object passes through as one request, because nothing in it has to be known or limited. */
+/** Returns true if the object can be streamed as one request, because no filter, split or size limit applies to it. */
 function isOneRequest({ splitType, processing }: TransformPlan, { strategy, payloadBytesMax }: RequestShape): boolean {
   if (processing !== null) return false;
   return splitType === "None" || (payloadBytesMax === null && strategy === "MultiRecord");
@@ -98,7 +98,7 @@ async function* streamedResponse(
   await memory.hold(streamBytes + instance.hopBytes, signal);
   const bounds = { isGzip: plan.isGzip, bytesMax: shape.payloadBytesMax };
   const first = await openObjectSource(store, place, bounds);
-  // Without a limit it is sent with chunked encoding, as SageMaker does.
+  // Without a payload limit, the request uses chunked encoding, as SageMaker's does.
   const byteLength = shape.payloadBytesMax === null ? null : first.byteLength;
   let unused: Readable | null = first.body;
   const body = async () => {
@@ -119,7 +119,7 @@ async function* streamedResponse(
   }
 }
 
-/** Sends requests while there are free slots; yields their responses in the order of the object. */
+/** Sends requests while slots are free. Yields the responses in the order of the requests. */
 async function* orderedResponses(
   place: InputObject["place"],
   options: ObjectChunk,
@@ -137,7 +137,7 @@ async function* orderedResponses(
     first.held[Symbol.dispose]();
   };
   try {
-    // Memory of the incomplete record, which is in no payload yet.
+    // Reserves memory for the incomplete record, which is not in a payload yet.
     await memory.hold(bytes, signal);
     for (;;) {
       while (asked.length > shape.concurrency) yield* next();
@@ -155,7 +155,7 @@ async function* orderedResponses(
       const { body, originals } = payload.value;
       held.shrinkTo(body.length + (originals?.length ?? 0));
       const answer = requestPayload(payload.value, held, options, signal);
-      // It may fail before it is awaited.
+      // Without this line, a request that fails before it is awaited would be an unhandled rejection.
       answer.catch(() => {});
       asked.push(answer);
     }
@@ -166,7 +166,7 @@ async function* orderedResponses(
   }
 }
 
-/** Returns the maximum size of an object's payload; less for a short object. */
+/** Returns the bytes to reserve for a payload of an object; less for a short object. */
 function payloadBytes({ byteLength }: ObjectSource, { plan, shape }: ObjectChunk): number {
   const bytesMax = shape.payloadBytesMax ?? recordBytesMaxDefault;
   const bytes = byteLength === null ? bytesMax : Math.min(bytesMax, byteLength);
@@ -175,11 +175,11 @@ function payloadBytes({ byteLength }: ObjectSource, { plan, shape }: ObjectChunk
 
 interface BufferedResponse {
   readonly answer: Buffer;
-  /** Returned when the response has been consumed. */
+  /** The reserved memory. Dispose it when the response has been consumed. */
   readonly held: BytesLease;
 }
 
-/** Sends a payload; if the response is longer than expected, reserves more memory and sends it again. */
+/** Sends a payload. If the response exceeds the reserved memory, reserves more and sends the payload again. */
 async function requestPayload(
   { body, originals }: Payload,
   payload: BytesLease,
@@ -210,7 +210,7 @@ async function requestPayload(
   }
 }
 
-/** Joins short responses. */
+/** Joins short responses to chunks of at least `chunkBytes`. */
 async function* inChunks(answers: AsyncGenerator<Buffer>): AsyncGenerator<Buffer> {
   let short: Buffer[] = [];
   let byteLength = 0;

@@ -1,12 +1,12 @@
 import { transformClientError } from "./transform-error.ts";
 
-/** A record for the container. */
+/** A record to send to the container. */
 export interface PackedRecord {
-  /** Its bytes in a separate request. */
+  /** The record's bytes if it is sent alone. */
   readonly alone: Buffer;
-  /** Its bytes in a request with further records. */
+  /** The record's bytes if it is sent together with other records. */
   readonly together: Buffer;
-  /** The part of it that a join needs; null without a join. */
+  /** The unfiltered record, which a join needs; null without a join. */
   readonly original: Buffer | null;
 }
 
@@ -14,7 +14,7 @@ export interface PackedRecord {
 export interface Payload {
   readonly body: Buffer;
   readonly recordCount: number;
-  /** The part of the records that a join needs, each with a line feed; null without a join. */
+  /** The unfiltered records, each with a line feed, which a join needs; null without a join. */
   readonly originals: Buffer | null;
 }
 
@@ -24,8 +24,8 @@ const firstBytes = 4 * 1024;
 const lineFeed = Buffer.from("\n");
 
 /**
- * Concatenates records: they are copied as they come, because objects for millions of short ones would take many times
- * their size.
+ * Concatenates records. Each record is copied immediately, because objects for millions of short records would need
+ * many times their size.
  */
 class JoinedRecords {
   readonly #bytesMax: number;
@@ -62,7 +62,7 @@ class JoinedRecords {
   }
 }
 
-/** Packs records into requests of limited size, in order. */
+/** Packs records into payloads of limited size, in order. */
 export class PayloadPacker {
   readonly #strategy: BatchStrategy;
   readonly #bytesMax: number;
@@ -78,7 +78,7 @@ export class PayloadPacker {
     this.#originals = new JoinedRecords(bytesMax);
   }
 
-  /** Returns the payload that is complete with this record; null while more may be added. */
+  /** Adds a record. Returns a payload if one is complete; null while more records can be added. */
   push(record: PackedRecord): Payload | null {
     const isAlone = this.#strategy === "SingleRecord";
     const { together, alone, original } = record;
@@ -106,7 +106,7 @@ export class PayloadPacker {
     return full;
   }
 
-  /** Returns the rest; null if there is none. */
+  /** Returns the last payload; null if no records are left. */
   end(): Payload | null {
     if (this.#packedCount === 0) return null;
     const originals = this.#originals.take();

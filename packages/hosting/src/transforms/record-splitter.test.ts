@@ -7,7 +7,7 @@ import { maskedCrc32c } from "./tfrecord-splitter.ts";
 
 const magic = Buffer.from([0x0a, 0x23, 0xd7, 0xce]);
 
-/** Encodes a record as MXNet does: it is split wherever it contains the magic number at a multiple of four. */
+/** Encodes a record as MXNet does: the record is split wherever it contains the magic number at a multiple of four. */
 function recordIo(content: Buffer): Buffer {
   const parts: Buffer[] = [];
   let from = 0;

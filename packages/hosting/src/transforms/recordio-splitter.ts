@@ -5,7 +5,7 @@ import { transformClientError } from "./transform-error.ts";
 
 const paddingBytesMax = 4;
 
-/** Splits the records of a RecordIO stream, of one part or several. */
+/** Splits a RecordIO stream into records. A record may consist of several parts. */
 export class RecordIoSplitter implements RecordSplitter {
   readonly #recordBytesMax: number;
   readonly #queue = new ByteQueue();

@@ -4,8 +4,8 @@ const delayMsMin = 100;
 const delayMsMax = 10_000;
 
 /**
- * Returns whether a retry may succeed: the container failed, is too busy, was restarting, broke off or was late. A
- * rejection as the client's fault is final.
+ * Returns true if a retry may succeed: the container failed, was too busy, restarted, closed the connection, or was
+ * late. Other 4xx responses are final.
  */
 export function isRetryable(error: unknown): boolean {
   if (!(error instanceof AwsError)) return true;
@@ -13,7 +13,7 @@ export function isRetryable(error: unknown): boolean {
   return status === undefined || status === 0 || status === 429 || status >= 500;
 }
 
-/** Returns a delay that doubles with each attempt. */
+/** Returns the delay before a retry in milliseconds. It doubles with each attempt, up to a maximum. */
 export function transformRetryDelayMs(attempt: number): number {
   return Math.min(delayMsMax, delayMsMin * 2 ** attempt);
 }

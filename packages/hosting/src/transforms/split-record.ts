@@ -1,6 +1,6 @@
 /** One record of an object. */
 export interface SourceRecord {
-  /** Its bytes in the object, with the line end, or the frame and padding. */
+  /** The record's bytes in the object, including the line end, or the frame and padding. */
   readonly framed: Buffer;
   readonly content: Buffer;
 }

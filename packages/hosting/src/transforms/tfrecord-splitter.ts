@@ -7,8 +7,8 @@ const headerBytes = 12;
 const footerBytes = 4;
 
 /**
- * Splits TensorFlow's records: the length in eight bytes, its checksum, the record, its checksum. Both checksums are
- * verified.
+ * Splits a TFRecord stream into records. Each record has a length of eight bytes, a checksum of the length, the
+ * content, and a checksum of the content. Both checksums are verified.
  */
 export class TfRecordSplitter implements RecordSplitter {
   readonly #recordBytesMax: number;
@@ -55,7 +55,8 @@ export class TfRecordSplitter implements RecordSplitter {
 }
 
 /**
- * Returns TensorFlow's masked CRC-32C: rotated, plus a constant, so that data with checksums in it has a different one.
+ * Returns TensorFlow's masked CRC-32C: the CRC is rotated and a constant is added. The mask avoids problems with CRCs
+ * of data that contains CRCs.
  */
 export function maskedCrc32c(data: Buffer): number {
   const value = Buffer.from(computeDigest("crc32c", data), "base64").readUInt32BE(0);

@@ -1,4 +1,4 @@
-/** The cause of a failure, in the words that SageMaker's failure reasons begin with. */
+/** The kind of a failure: the first word of SageMaker's failure reasons. */
 export type TransformFault = "ClientError" | "AlgorithmError" | "InternalServerError";
 
 /** The failure of an object or a whole job, as a sentence for the job's FailureReason. */

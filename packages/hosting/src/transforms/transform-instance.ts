@@ -43,7 +43,10 @@ import { transformVariantPlan } from "./variant-plan.ts";
 
 const sampleIntervalMs = 20_000;
 const hopResponseBytesMax = 100 * 2 ** 20;
-/** In a pipeline one container's response is buffered until the next has responded. */
+/**
+ * Maximum number of buffered bodies in a pipeline: a container's response is buffered until the next container has
+ * responded.
+ */
 const bufferedHopsMax = 2;
 
 export interface TransformInstanceOptions {
@@ -59,11 +62,11 @@ export interface TransformInstanceOptions {
 export interface BufferedTransformRequest {
   readonly body: Buffer;
   readonly responseBytesMax: number;
-  /** Memory reserved for the response; a longer one is cancelled with `ResponseExceedsReservation`. */
+  /** Bytes reserved for the response. A longer response is cancelled with `ResponseExceedsReservation`. */
   readonly responseBufferedBytes: number;
 }
 
-/** A response that needs more reserved memory before the request is repeated. */
+/** The error of a response that exceeds its reserved memory. The caller reserves more and repeats the request. */
 export class ResponseExceedsReservation extends ResponseRejected {
   constructor() {
     super("the response is longer than the memory reserved for it");
@@ -71,7 +74,7 @@ export class ResponseExceedsReservation extends ResponseRejected {
   }
 }
 
-/** A response that is longer than the container may send. */
+/** The error of a response that exceeds the maximum length. */
 class ResponseTooLong extends ResponseRejected {
   constructor(bytesMax: number) {
     super(`the container's response is longer than ${bytesMax} bytes; lower MaxPayloadInMB or MaxConcurrentTransforms`);
@@ -81,13 +84,13 @@ class ResponseTooLong extends ResponseRejected {
 
 /** A streamed request with its response. */
 export interface StreamedTransformRequest {
-  /** Called for every attempt. */
+  /** Returns the body; called once for every attempt. */
   readonly body: () => Promise<Buffer | Readable>;
-  /** Null if it is unknown, or that of the buffer. */
+  /** Content length of a stream; null if it is unknown or the body is a buffer. */
   readonly byteLength: number | null;
 }
 
-/** One instance of a job: its containers, and requests to them, with retries where they may succeed. */
+/** One instance of a job: its containers, and requests to them. Retries requests if a retry may succeed. */
 export class TransformInstance implements AsyncDisposable {
   readonly #options: TransformInstanceOptions;
   readonly #member: VariantInstance;
@@ -133,7 +136,7 @@ export class TransformInstance implements AsyncDisposable {
     });
   }
 
-  /** Rejects with InstanceFailure or ModelDataError; nothing is left of it then. */
+  /** Starts the containers. Rejects with InstanceFailure or ModelDataError, and leaves nothing running then. */
   async start(signal: AbortSignal): Promise<void> {
     await this.#member.start(signal);
     this.#tasks.run((closing) => this.#sample(closing));
@@ -144,12 +147,12 @@ export class TransformInstance implements AsyncDisposable {
     return readExecutionParameters(said ?? null);
   }
 
-  /** Sets the number of concurrent requests; call it before the first. */
+  /** Sets the number of concurrent requests. Call it before the first request. */
   allow(concurrency: number): void {
     this.#slots = new Semaphore(concurrency);
   }
 
-  /** Memory of a request between containers, in addition to its body and its response. */
+  /** Bytes of a request's buffers between containers, in addition to its body and response. */
   get hopBytes(): number {
     return this.#member.invoked.length > 1 ? bufferedHopsMax * bufferedBytesMax : 0;
   }
@@ -221,7 +224,7 @@ export class TransformInstance implements AsyncDisposable {
     return Buffer.concat(pieces, byteLength);
   }
 
-  /** Sends a request to a single container, without further steps between a free slot and the container. */
+  /** Sends a request to the only container of the instance, without the steps that a pipeline needs. */
   async #invokeExclusively(
     container: InvocationTarget,
     { body, admit }: { readonly body: Buffer; readonly admit: (byteLength: number) => void },
@@ -259,7 +262,7 @@ export class TransformInstance implements AsyncDisposable {
   #endOf(error: unknown, { signal, hasExpired }: Deadline): InvocationOutcome {
     if (hasExpired) return { kind: "timed-out" };
     if (error instanceof ResponseTooLong) return { kind: "response-too-long" };
-    // A response without memory is requested again.
+    // The request of a response that exceeded its memory is sent again, so it is not counted as an error.
     if (signal.aborted || error instanceof ResponseRejected) return { kind: "cancelled" };
     if (!(error instanceof AwsError)) return { kind: "model-error", status: 503 };
     return outcomeOfError(error, { isCancelled: false, hasResponse: true });
@@ -270,7 +273,7 @@ export class TransformInstance implements AsyncDisposable {
     return openDeadline({ clock: fleet.clock, afterMs: plan.timeoutMs, signal, createError: this.#timedOut });
   }
 
-  /** Sends one request through the containers; its slot is occupied until the response is consumed. */
+  /** Sends one request through the containers. Its slot is occupied until the response is consumed. */
   async *#exchange(sent: StreamedTransformRequest, signal: AbortSignal): AsyncGenerator<Buffer> {
     const { clock } = this.#options.fleet;
     using _place = await this.#slots.acquire(signal);
@@ -338,7 +341,9 @@ export class TransformInstance implements AsyncDisposable {
   }
 }
 
-/** Returns limits for batches: a container may take as long as the job allows before the first byte of its response. */
+/**
+ * Returns limits for batch jobs: a container may take as long as the job allows before the first byte of its response.
+ */
 function withTimeout(fleet: FleetOptions, timeoutMs: number): FleetOptions["instanceLimits"] {
   const { instanceLimits } = fleet;
   const stalledMsMax = Math.max(instanceLimits.container.stalledMsMax, timeoutMs);

@@ -55,7 +55,7 @@ const timeoutSecondsDefault = 600;
 const retriesDefault = 3;
 const payloadsMebibytesMax = 100;
 
-/** Returns the plan of a request. Throws ValidationException for an invalid or unsupported one. */
+/** Returns the plan of a request. Throws ValidationException if the request is invalid or not supported. */
 export function transformPlan(request: TransformRequest): TransformPlan {
   const { TransformInput: input, TransformOutput: output, ModelClientConfig: client = {} } = request;
   const { S3DataType: type, S3Uri: uri } = input.DataSource.S3DataSource;
@@ -97,7 +97,7 @@ function sourceKind(type: string): "prefix" | "manifest" {
   throw validationError(`S3DataType ${type} is not supported by this platform yet.`);
 }
 
-/** Returns null for a job without data processing. */
+/** Returns the data processing of a job; null if it has none. */
 function processingOf(
   { DataProcessing: asked = {}, TransformInput: input, MaxPayloadInMB: mebibytes }: TransformRequest,
   splitType: TransformPlan["splitType"],
@@ -117,7 +117,7 @@ function processingOf(
   return { format, inputFilter, outputFilter, joinsInput };
 }
 
-/** Returns null for `$`, which selects everything. */
+/** Parses a filter. Returns null for `$`, which selects everything. */
 function filterOf(member: string, text: string | undefined): JsonPath | null {
   if (text === undefined || text === "" || text === "$") return null;
   const path = parseJsonPath(text);
@@ -127,7 +127,7 @@ function filterOf(member: string, text: string | undefined): JsonPath | null {
   );
 }
 
-/** Parameters that a container sets where the job does not. */
+/** Parameters that a container suggests. They apply if the job does not set them. */
 export interface ExecutionParameters {
   readonly MaxConcurrentTransforms?: number;
   readonly BatchStrategy?: BatchStrategy;
@@ -138,7 +138,7 @@ export interface ExecutionParameters {
 export interface RequestShape {
   readonly concurrency: number;
   readonly strategy: BatchStrategy;
-  /** Null: an object is sent as one request of any length. */
+  /** Maximum bytes of a payload. Null: an object is sent as one request of any length. */
   readonly payloadBytesMax: number | null;
 }
 
@@ -146,13 +146,13 @@ const mebi = 2 ** 20;
 const payloadMebibytesDefault = 6;
 const concurrencyMax = 100;
 
-/** Returns the job's values, else the container's, else SageMaker's defaults. */
+/** Returns the size and concurrency of requests: the job's values, else the container's, else SageMaker's defaults. */
 export function chooseRequestShape(request: TransformRequest, container: ExecutionParameters): RequestShape {
   const mebibytes = request.MaxPayloadInMB ?? container.MaxPayloadInMB ?? payloadMebibytesDefault;
   const payloadMebibytes = Math.min(mebibytes, payloadsMebibytesMax);
   const asked = request.MaxConcurrentTransforms ?? 0;
   const wanted = Math.max(1, asked > 0 ? asked : (container.MaxConcurrentTransforms ?? 1));
-  // The container's values have the same limits as a job's.
+  // The container's values have the same limits as a job's values.
   const concurrency = Math.min(wanted, Math.floor(concurrencyMax / Math.max(1, payloadMebibytes)));
   return {
     concurrency: Math.max(1, concurrency),

@@ -17,7 +17,7 @@ export type TransformEvent =
   | { readonly kind: "stop" }
   | { readonly kind: "stopped"; readonly atMs: number };
 
-/** FailureReason's length in SageMaker's model. */
+/** Maximum length of FailureReason in SageMaker's API. */
 const reasonLengthMax = 1024;
 
 /** Returns the state after an event. Throws on an event that the state does not allow, which is a bug of the caller. */
@@ -44,7 +44,7 @@ export function applyTransformEvent(state: TransformState, event: TransformEvent
   }
 }
 
-/** Returns whether a job runs, or is about to end. */
+/** Returns true if a job is running or stopping. */
 export function isTransformInProgress({ at }: Pick<TransformState, "at">): boolean {
   return at === "InProgress" || at === "Stopping";
 }
@@ -56,26 +56,26 @@ export interface TransformJobRecord {
   readonly modifiedMs: number;
   readonly owner: Owner;
   readonly state: TransformState;
-  /** Copied at creation, because models may be deleted while a job runs. */
+  /** The model, copied when the job was created, because models may be deleted while a job runs. */
   readonly model: ModelRecord;
-  /** Expected bytes of memory of each container's models; absent where it is unknown. */
+  /** Expected bytes of memory of each container's models; absent if unknown. */
   readonly expectedBytes?: readonly number[];
-  /** The request, in SageMaker's own member names, which Describe returns. */
+  /** The request with SageMaker's member names, which Describe returns. */
   readonly request: TransformRequest;
 }
 
-/** The owner of a job's instances and outputs: no endpoint has such a name. */
+/** Returns the owner name of a job's instances and outputs. It contains a slash, so no endpoint has the same name. */
 export const transformOwnerName = (jobName: string): string => `transform-job/${jobName}`;
 
-/** The progress of a job, which a later run of the platform continues. */
+/** The progress of a job. The next run of the platform continues from it. */
 export interface TransformProgress {
-  /** Every object up to this one, in the order of the input, is done. */
+  /** The last object before the first unfinished one, in the order of the input; null if there is none. */
   readonly after: { readonly ordinal: number; readonly key: string } | null;
-  /** Keys of finished objects after an unfinished one. */
+  /** Keys of finished objects after the first unfinished one. */
   readonly doneKeys: readonly string[];
   readonly doneCount: number;
   readonly failedCount: number;
-  /** The reason of the first failed object. */
+  /** The failure reason of the first failed object; null if none failed. */
   readonly failure: string | null;
 }
 

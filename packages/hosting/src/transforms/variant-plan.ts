@@ -14,7 +14,8 @@ export function transformFootprint(job: PlannedJob): Footprint {
 }
 
 /**
- * Returns the plan of a job's instances: the containers of its model, with the job's variables and those of batch mode.
+ * Returns the plan of a job's instances: the containers of its model, with the job's environment variables and those of
+ * batch mode.
  */
 export function transformVariantPlan({ model, request, name, expectedBytes }: PlannedJob): VariantPlan {
   const { TransformResources: resources, Environment: asked = {} } = request;

@@ -12,8 +12,7 @@ import {
 } from "../documents.ts";
 
 /**
- * An implementation under test: documents that remember `deletionsMax` deletions and deliver `batchMax` changes at a
- * time.
+ * An implementation under test. It keeps `deletionsMax` deletions and delivers at most `batchMax` changes in a batch.
  */
 export interface DocumentsSubject extends AsyncDisposable {
   readonly documents: Documents;
@@ -182,7 +181,7 @@ export function documentsContract(
   changesContract(name, opened);
 }
 
-/** Returns the next batches up to the given version. */
+/** Reads batches until one has the given version or a later one. */
 async function toldUntil(batches: AsyncIterator<ChangeBatch>, version: number): Promise<readonly ChangeBatch[]> {
   const told: ChangeBatch[] = [];
   for (;;) {

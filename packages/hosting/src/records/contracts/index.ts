@@ -1,6 +1,6 @@
 /**
- * Contract suites for documents and metrics and for state machines over documents; a module of its own, because they
- * import the test runner.
+ * Contract suites for documents, metrics, and state machines that are stored as documents. They are a separate module
+ * because they import the test runner.
  */
 export { documentsContract } from "./documents.contract.ts";
 export {

@@ -10,22 +10,22 @@ export interface MetricStoreOptions {
   readonly isWritableByClients: (namespace: string) => boolean;
 }
 
-/** Metrics that are initially empty. */
+/** An implementation under test, without metrics at first. */
 export interface MetricStoreSubject extends AsyncDisposable {
   readonly metrics: MetricStore;
 }
 
 export interface DurableMetricsOptions extends MetricStoreOptions {
-  /** Approximate number of points in a batch. */
+  /** Approximate number of points in one write. */
   readonly pointsPerWrite: number;
-  /** Called before each batch of points. While it returns false the store's disk is full. */
+  /** Called before each write. If it returns false, the write fails as on a full disk. */
   readonly mayWrite: () => boolean;
 }
 
 export interface DurableMetricsSubject extends MetricStoreSubject {
-  /** Disposes the metrics, and opens them again. */
+  /** Disposes the metrics and opens them again. */
   restart(): Promise<MetricStore>;
-  /** Ends the metrics as `kill -9` does, and opens those on disk. */
+  /** Simulates `kill -9`, and opens the metrics that are on disk. */
   kill(): Promise<MetricStore>;
 }
 
@@ -34,7 +34,7 @@ const minute = 60_000;
 const hour = 60 * minute;
 const day = 24 * hour;
 const start = Date.UTC(2026, 10, 21, 12);
-/** Delay after a minute's end at which the store has written it. */
+/** Milliseconds after the end of a minute at which the store has written the minute. */
 const afterMinuteMs = 250;
 
 const named = (metricName: string, namespace = "AWS/SageMaker"): SeriesKey => ({
@@ -49,7 +49,7 @@ const named = (metricName: string, namespace = "AWS/SageMaker"): SeriesKey => ({
 const latency = named("ModelLatency");
 const everything: SeriesFilter = { namespace: null, metricName: null, dimensions: [], recordedSinceMs: null };
 
-/** Returns start in ms since `start`, number of samples, sum, minimum and maximum of each period. */
+/** Returns the offset from `start` in ms, number of samples, sum, minimum and maximum of each period. */
 async function statistics(metrics: MetricStore, key: SeriesKey, periodMs = minute): Promise<readonly number[][]> {
   const query = { startMs: start - 600 * day, endMs: start + 600 * day, periodMs, unit: key.unit };
   const points = await metrics.query(key, query);
@@ -65,7 +65,7 @@ async function listed(metrics: MetricStore, filter: Partial<SeriesFilter> = {}):
 const put = (metrics: MetricStore, key: SeriesKey, timestampMs: number, value = 1) =>
   metrics.record(key, { value, count: 1 }, { timestampMs, resolutionMs: minute });
 
-/** Samples by series and minute. Sums of these values are exact. */
+/** Samples by series and minute. The values are integers, so that sums are exact. */
 const samples = fc.array(
   fc.record({
     metric: fc.integer({ min: 0, max: 4 }),
@@ -102,7 +102,7 @@ function expected(all: readonly Sample[], metric: number): readonly number[][] {
   });
 }
 
-/** Runs the suite for implementations of metrics. */
+/** Tests that every implementation of metrics must pass. */
 export function metricStoreContract(
   name: string,
   open: (options: MetricStoreOptions) => Promise<MetricStoreSubject>,
@@ -316,7 +316,7 @@ export function metricStoreContract(
   });
 }
 
-/** Runs the suite for metrics that outlive a process, in addition to the other. */
+/** Additional tests for metrics that are stored on disk. */
 export function durableMetricsContract(
   name: string,
   open: (options: DurableMetricsOptions) => Promise<DurableMetricsSubject>,

@@ -1,6 +1,6 @@
 /**
- * The suite for state machines that record their transitions as documents: after a crash at any write of any
- * transition, the next run reaches the expected end. No acknowledged work is lost, and nothing is left over.
+ * Tests for state machines that record their transitions as documents. After a crash at any write of any transition,
+ * the next run must reach the expected end, without lost acknowledged work and without leftovers.
  */
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -14,36 +14,38 @@ export interface RecordedTransition<World, Found> {
   readonly what: string;
   /** Creates the initial state, without crashes. */
   readonly given?: (world: World) => Promise<unknown>;
-  /** Requests the transition; resolves when it is acknowledged. */
+  /** Requests the transition. Resolves when it is acknowledged. */
   readonly ask: (world: World) => Promise<unknown>;
-  /** Ends that are allowed after a crash before the acknowledgement, in addition to `end`; none by default. */
+  /** Other results that are allowed if the crash happens before the acknowledgement; none by default. */
   readonly orElse?: readonly Found[];
   readonly end: Found;
-  /** Minimum number of writes: with fewer, the row would prove nothing. */
+  /** Minimum number of writes of the transition. With fewer, the test would not cover any crash. */
   readonly writesMin: number;
 }
 
 export interface RecordedMachine<World extends AsyncDisposable, Outside, Found, Move extends string> {
   readonly name: string;
-  /** Kinds of documents after whose writes the platform crashes; null: after every write. */
+  /** The platform crashes after each write of these kinds of documents; null: after every write. */
   readonly kinds: readonly string[] | null;
-  /** Opens a platform over the documents; `outside` is null for the first run. */
+  /** Opens a platform with the given documents. `outside` is null for the first run. */
   readonly open: (memory: DocumentMemory, outside: Outside | null) => Promise<World>;
   /**
-   * Returns the state outside of the documents that outlives the platform at a write: files, external processes, the
-   * time.
+   * Returns the state outside the documents that a crash at this moment leaves: files, external processes, the time.
    */
   readonly outside: (world: World) => Outside;
-  /** Reports changes outside of the documents at which the platform crashes, too. */
+  /** Reports changes outside the documents. The platform crashes after each of them, too. */
   readonly watch?: (world: World, changed: () => void) => Disposable;
   /** Resolves when no transition is in progress. */
   readonly settled: (world: World) => Promise<unknown>;
-  /** Returns the observed state: states, running instances, documents, files. It is polled until it is as expected. */
+  /**
+   * Returns the observed state: states, running instances, documents, files. It is polled until it equals the expected
+   * state.
+   */
   readonly found: (world: World, memory: DocumentMemory) => Promise<Found>;
-  /** Every transition of the machine, with the rows that perform it. */
+  /** Names of the rows that test each transition of the machine. */
   readonly moves: Readonly<Record<Move, readonly string[]>>;
   readonly rows: readonly RecordedTransition<World, Found>[];
-  /** Number of next runs that are tested concurrently; 1 by default. */
+  /** Number of crashes that are tested concurrently; 1 by default. */
   readonly atOnce?: number;
 }
 

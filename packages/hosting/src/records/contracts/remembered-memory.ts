@@ -1,13 +1,15 @@
 import type { DocumentChange } from "../documents.ts";
 import { DocumentMemory } from "../memory-documents.ts";
 
-/** Documents that keep a copy of themselves after each write: the state that a crash at that point leaves. */
+/**
+ * In-memory documents that keep a copy of their state after each write: the state that a crash at that point leaves.
+ */
 export class RememberedMemory extends DocumentMemory {
   readonly lives: DocumentMemory[] = [];
   readonly #kinds: ReadonlySet<string> | null;
   readonly #written: (life: DocumentMemory) => void;
 
-  /** Keeps copies after writes that change a document of these kinds; null: after all. */
+  /** `kinds`: copies are kept after writes that change documents of these kinds; null: after all writes. */
   constructor(kinds: readonly string[] | null, written: (life: DocumentMemory) => void = () => {}) {
     super();
     this.#kinds = kinds === null ? null : new Set(kinds);

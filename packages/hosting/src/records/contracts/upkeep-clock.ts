@@ -6,7 +6,7 @@ interface ArmedTimer {
   readonly fire: () => void;
 }
 
-/** A clock that a test advances, for loops that wait for a time, work and wait again. */
+/** A manual clock for periodic loops. */
 export class UpkeepClock implements Clock {
   ms: number;
   readonly #armed = new Set<ArmedTimer>();
@@ -29,7 +29,7 @@ export class UpkeepClock implements Clock {
     return { [Symbol.dispose]: () => void this.#armed.delete(timer) };
   }
 
-  /** Advances the time; resolves when each loop that was woken waits again. */
+  /** Advances the time. Resolves when each loop whose timer fired has started its next timer. */
   async passTo(ms: number): Promise<void> {
     this.ms = ms;
     const loopCount = this.#armed.size;

@@ -3,9 +3,9 @@ import { syncBuiltinESMExports } from "node:module";
 import { join } from "node:path";
 
 /**
- * Calls back for each change of this process below a folder, after it and before the next one, so that a copy of the
- * folder is the state after a crash at that point. Writes to a file are split in two, and recursive removals happen
- * step by step. Open files are not watched.
+ * Calls `changed` after each change that this process makes in a folder, and before the next one. A copy of the folder
+ * is then the state after a crash at that point. Each write to a file is split in two, and recursive removals happen
+ * step by step. Writes to open file handles are not observed.
  */
 export function onFileChanges(folder: string, changed: () => void): Disposable {
   const real = { ...fs };

@@ -2,10 +2,10 @@ import { readFileSync } from "node:fs";
 import type { ConnectionOptions } from "node:tls";
 import type { ClientConfig } from "pg";
 
-/** A PostgreSQL database as its URL names it. */
+/** The address of a PostgreSQL database, from its URL. */
 export interface DatabaseAddress {
   readonly config: ClientConfig;
-  /** The URL without password and parameters, for messages and logs. */
+  /** The URL without password and parameters, for error messages and logs. */
   readonly shown: string;
 }
 
@@ -13,12 +13,12 @@ const parameters = ["host", "sslmode", "sslrootcert", "sslcert", "sslkey"] as co
 const tlsModes = ["disable", "require", "verify-ca", "verify-full"] as const;
 type TlsMode = (typeof tlsModes)[number];
 
-/** The form of the URL, for messages. */
+/** An example of a URL, for error messages. */
 const form = "postgres://user:password@host:5432/database?sslmode=verify-full";
 
 /**
- * Parses `postgres://user:password@host:port/database`. Parts that are absent come from the variables and the password
- * file of libpq (`PGPASSWORD`, `~/.pgpass`). Throws an Error without the password.
+ * Parses `postgres://user:password@host:port/database`. Missing fields default to the variables and the password file of
+ * libpq (`PGPASSWORD`, `~/.pgpass`). Throws an error whose text does not contain the password.
  */
 export function parseDatabaseUrl(text: string): DatabaseAddress {
   const url = URL.canParse(text) ? new URL(text) : null;
@@ -52,8 +52,8 @@ export function parseDatabaseUrl(text: string): DatabaseAddress {
 }
 
 /**
- * Returns the TLS options of an `sslmode`, as libpq defines them. `allow` and `prefer`, which fall back to plain text, are
- * rejected. The default verifies the server; a Unix socket needs no TLS.
+ * Returns the TLS options of an `sslmode`, as libpq defines them. `allow` and `prefer` are rejected, because they fall
+ * back to plain text. The default verifies the server, or disables TLS for a Unix socket.
  */
 function tlsOptions(
   host: string,
@@ -67,7 +67,7 @@ function tlsOptions(
   if (mode === "disable") return false;
   const [ca, cert, key] = [of("sslrootcert"), of("sslcert"), of("sslkey")].map(readPem);
   return {
-    // libpq: with a root certificate, `require` verifies the chain like `verify-ca`.
+    // With a root certificate, `require` verifies the chain like `verify-ca`, as libpq does.
     rejectUnauthorized: mode !== "require" || ca !== undefined,
     ...(mode === "verify-full" ? {} : { checkServerIdentity: () => undefined }),
     ...(ca === undefined ? {} : { ca }),
@@ -76,7 +76,7 @@ function tlsOptions(
   };
 }
 
-/** `system`, as in libpq: the certificate authorities that Node trusts by default. */
+/** Reads a PEM file. As in libpq, `system` stands for the certificate authorities that are trusted by default. */
 function readPem(path: string | null): string | undefined {
   return path === null || path === "system" ? undefined : readFileSync(path, "utf8");
 }

@@ -20,13 +20,13 @@ import {
 import { writeSql } from "./postgres-tables.ts";
 
 export interface WriterOptions extends HolderOptions {
-  /** Number of deletions that are remembered for readers of changes; above it the older half is forgotten. */
+  /** Number of deletions that are kept for readers of changes. Above it, the older half is forgotten. */
   readonly deletionsMax: number;
 }
 
 interface PendingWrite {
   readonly changes: readonly DocumentChange[];
-  /** Each change says which version it expects: only such a write is repeated. */
+  /** True if every change expects a version. Only such a write is safe to retry. */
   readonly isExpecting: boolean;
   readonly expiresNs: number;
   readonly resolve: (version: number) => void;
@@ -36,31 +36,34 @@ interface PendingWrite {
 const pendingMax = 10_000;
 const batchWritesMax = 200;
 const batchCharactersMax = 8 * 2 ** 20;
-/** Maximum wait of a write for a lost connection. */
+/** Maximum milliseconds that a write waits for a lost connection. */
 const unavailableMsMax = 5000;
 const heartbeatEveryMs = 1000;
 const pauseMsMin = 50;
 const pauseMsMax = 1000;
 
 /**
- * Writes documents over one session, which holds the lock of the records: pending writes are committed in order, many in
- * one transaction. After a lost session the next one reads whether the last transaction was committed.
+ * Writes documents through one session, which holds the write lock of the records. Pending writes are committed in order,
+ * many in one transaction. After a lost session, the next session reads if the last transaction was committed.
  */
 export class DocumentWriter implements AsyncDisposable {
   readonly #options: WriterOptions;
-  /** Wakes the loop. */
+  /** Wakes the write loop. */
   readonly #wake = new ChangeNotifier();
   readonly #changed = new ChangeNotifier();
   readonly #lost = Promise.withResolvers<Error>();
   readonly #queue: PendingWrite[] = [];
-  /** Number of writes at the head of the queue that are committed alone, because one of their batch is rejected. */
+  /**
+   * Number of writes at the head of the queue that are committed one by one, because one write of their batch was
+   * rejected.
+   */
   #aloneCount = 0;
   #sent: { readonly number: number; readonly writes: readonly PendingWrite[] } | null = null;
   #number = 0;
   #version = 0;
   #tombstoneCount = 0;
   #isClosing = false;
-  /** Set when no write is possible any more. */
+  /** The error of all further writes; null while writes are possible. */
   #failure: Error | null = null;
   #running: Promise<void> = Promise.resolve();
 
@@ -76,12 +79,12 @@ export class DocumentWriter implements AsyncDisposable {
     return writer;
   }
 
-  /** Resolves when this process may not write any more: another platform holds the records, or they have lost commits. */
+  /** Resolves when this process must not write any more: another platform has the write lock, or commits were lost. */
   get lost(): Promise<Error> {
     return this.#lost.promise;
   }
 
-  /** Resolves with the next change of a document by any process. */
+  /** Resolves at the next change of a document by any process. */
   changed(): Promise<void> {
     return this.#changed.nextChange();
   }
@@ -99,7 +102,7 @@ export class DocumentWriter implements AsyncDisposable {
     });
   }
 
-  /** Commits the pending writes first; rejects them if there is no connection. */
+  /** Commits the pending writes before closing, or rejects them if there is no connection. */
   async [Symbol.asyncDispose](): Promise<void> {
     this.#isClosing = true;
     this.#wake.notify();
@@ -130,7 +133,7 @@ export class DocumentWriter implements AsyncDisposable {
     }
   }
 
-  /** Writes until the session is lost, and resolves with the reason; with null when the writer closes. */
+  /** Writes until the session is lost, and resolves with the reason. Resolves with null when the writer closes. */
   async #serve(session: HolderSession): Promise<unknown> {
     const { client } = session;
     let ended: Error | null = null;
@@ -153,7 +156,7 @@ export class DocumentWriter implements AsyncDisposable {
     }
   }
 
-  /** Resolves with true when nothing has woken the loop until the next heartbeat. */
+  /** Resolves with true if the next heartbeat is due before anything wakes the loop. */
   async #waitForHeartbeat(woken: Promise<void>): Promise<boolean> {
     let isDue = false;
     using _timer = this.#clock.timer(heartbeatEveryMs, () => {
@@ -181,7 +184,7 @@ export class DocumentWriter implements AsyncDisposable {
     return this.#queue.splice(0, count);
   }
 
-  /** Rejects when the session is lost; the batch is then the sent one. */
+  /** Commits a batch. Rejects if the session is lost; `#sent` is the batch then. */
   async #commit(session: HolderSession, writes: readonly PendingWrite[]): Promise<void> {
     const number = (this.#number += 1);
     this.#sent = { number, writes };
@@ -194,7 +197,7 @@ export class DocumentWriter implements AsyncDisposable {
       this.#resolveBatch(writes, rows[0]?.results ?? []);
     } catch (error) {
       const failure = queryFailure(error);
-      // The next session finds either another holder or, after a lost connection, whether the batch was committed.
+      // The next session detects another holder of the lock, or reads if the batch was committed.
       if (failure === "lost" || failure === "taken") throw error;
       this.#sent = null;
       if (failure === "retry") this.#requeue(writes, error);
@@ -220,7 +223,7 @@ export class DocumentWriter implements AsyncDisposable {
     }
   }
 
-  /** Puts back the writes that may be repeated; the others are rejected: none was made. */
+  /** Requeues the writes that are safe to retry, and rejects the others. None of them was committed. */
   #requeue(writes: readonly PendingWrite[], cause: unknown): void {
     const nowNs = this.#clock.monotonicNs();
     const repeated = writes.filter(({ isExpecting, expiresNs }) => isExpecting && expiresNs > nowNs);
@@ -229,7 +232,10 @@ export class DocumentWriter implements AsyncDisposable {
     this.#queue.unshift(...repeated);
   }
 
-  /** Resolves with null when the writer closes. Rejects with WriteLockLost, or when commits are lost. */
+  /**
+   * Opens the next session. Resolves with null when the writer closes. Rejects with WriteLockLost if another platform has
+   * the lock or commits were lost.
+   */
   async #reconnected(reason: unknown): Promise<HolderSession | null> {
     const { address } = this.#options;
     const sinceNs = this.#clock.monotonicNs();
@@ -253,7 +259,7 @@ export class DocumentWriter implements AsyncDisposable {
     return null;
   }
 
-  /** Resolves or repeats the writes of the batch whose response was lost. */
+  /** Resolves or requeues the writes of the batch whose response was lost. */
   #resume({ version, tombstoneCount, batch, results }: SessionState): void {
     if (version < this.#version) {
       throw new WriteLockLost(
@@ -276,7 +282,7 @@ export class DocumentWriter implements AsyncDisposable {
     this.#tombstoneCount = tombstoneCount;
   }
 
-  /** Rejects the writes that have waited too long. */
+  /** Rejects writes that have waited too long. */
   #expire(cause: unknown): void {
     const nowNs = this.#clock.monotonicNs();
     const isExpired = ({ expiresNs }: PendingWrite) => expiresNs <= nowNs;
@@ -296,7 +302,7 @@ export class DocumentWriter implements AsyncDisposable {
   }
 }
 
-/** The change as `write_documents` reads it; version 0 is that of no document. */
+/** Encodes the changes of a write for `write_documents`. Version 0 means that no document is expected. */
 function encoded({ changes }: PendingWrite): readonly object[] {
   return changes.map((change) => ({
     d: change.do,
@@ -314,7 +320,7 @@ function encoded({ changes }: PendingWrite): readonly object[] {
   }));
 }
 
-/** Replaces lone surrogates, which UTF-8 cannot encode, as SQLite does. */
+/** Replaces lone surrogates, as SQLite does, because UTF-8 cannot encode them. */
 const wellFormed = (text: string) => text.toWellFormed();
 
 function refusal(error: unknown): Error {

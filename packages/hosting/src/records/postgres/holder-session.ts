@@ -17,13 +17,13 @@ import { openFirstSession, openSession } from "./server-session.ts";
 export interface HolderOptions {
   readonly address: DatabaseAddress;
   readonly migrations: readonly Migration[];
-  /** Random; names this process as the holder of the records. */
+  /** A random id of this process as the holder of the write lock. */
   readonly holder: string;
   readonly clock: Clock;
   readonly logger: Logger;
 }
 
-/** The state of the records when a session became their holder. */
+/** The state of the records when the session acquired the write lock. */
 export interface SessionState {
   readonly version: number;
   readonly tombstoneCount: number;
@@ -32,30 +32,33 @@ export interface SessionState {
   readonly results: readonly WriteOutcome[];
 }
 
-/** A version, or the index of the change that found another version than it expects. */
+/** The outcome of a write: its version, or the index of the change whose document had another version. */
 export type WriteOutcome = number | { readonly conflict: number };
 
-/** The session that holds the lock of the records and makes all writes. */
+/** The session that holds the write lock of the records and makes all writes. */
 export interface HolderSession {
   readonly client: Client;
-  /** The number of this session. The database rejects writes with any other number than that of the latest session. */
+  /** The number of this session. The database rejects writes of all sessions except the latest. */
   readonly epoch: string;
   readonly state: SessionState;
 }
 
 /**
- * The database ends a session of the holder that is silent for so long, such as that of a stopped process or of a machine
- * without power; then another platform can take the records.
+ * Milliseconds without traffic after which the database ends the holder's session, for example of a stopped process or a
+ * machine without power. Another platform can then acquire the lock.
  */
 const silenceMsMax = 10_000;
 const lockTryEveryMs = 200;
-/** Longer than `silenceMsMax`; shorter than the start timeout of service managers (systemd: 90 s). */
+/**
+ * Maximum milliseconds to wait for the lock at start. Longer than `silenceMsMax`, and shorter than the start timeout of
+ * service managers (systemd: 90 s).
+ */
 const lockWaitMsMax = 15_000;
 const holderSettings = [`idle_session_timeout=${silenceMsMax}`, "tcp_keepalives_idle=5", "tcp_keepalives_interval=2"];
 
 /**
- * Opens the first session: makes the tables and takes the records. Rejects with WriteLockLost when another platform holds
- * them, and with an Error when the database is of a newer release or `openFirstSession` rejects it.
+ * Opens the first session: acquires the write lock and creates the tables. Rejects with WriteLockLost if another platform
+ * holds the lock. Rejects with another error if a newer release wrote the database or `openFirstSession` rejects it.
  */
 export async function openHolderSession(options: HolderOptions): Promise<HolderSession> {
   const client = await openFirstSession(options.address, applicationNameOf(options), holderSettings);
@@ -70,8 +73,8 @@ export async function openHolderSession(options: HolderOptions): Promise<HolderS
 }
 
 /**
- * Opens another session after one was lost. Rejects with WriteLockLost when another platform has held the records since,
- * and with every other error when a later attempt may succeed.
+ * Opens another session after the previous one was lost. Rejects with WriteLockLost if another platform has acquired the
+ * lock since. After any other error, a later attempt may succeed.
  */
 export async function reopenHolderSession(options: HolderOptions): Promise<HolderSession> {
   const client = await openSession(options.address, applicationNameOf(options), holderSettings);
@@ -79,7 +82,8 @@ export async function reopenHolderSession(options: HolderOptions): Promise<Holde
     if (!(await tryLock(client))) {
       const { rows } = await client.query<{ holder: string }>("SELECT holder FROM document_feed");
       if (rows[0]?.holder !== options.holder) throw takenOver(options.address);
-      // The former session of this process: the server has not noticed its end, or still runs its statement.
+      // The previous session of this process still holds the lock: the server has not noticed its end, or still runs its
+      // statement.
       await client.query(endOwnSessionsSql, [applicationNameOf(options)]);
       if (!(await tryLock(client)))
         throw new Error("the previous PostgreSQL session of this process still holds the lock of the records");
@@ -98,8 +102,8 @@ async function tryLock(client: Client): Promise<boolean> {
 }
 
 /**
- * Waits up to 15 s for the session of a platform that was killed or has lost its machine. Rejects with WriteLockLost after
- * that time, and earlier when the holder's session shows that it is alive.
+ * Acquires the lock at start. Waits up to 15 s for the session of a killed or unreachable platform to end. Rejects with
+ * WriteLockLost after that time, or earlier if the holder's session is active.
  */
 async function lockAtStart(client: Client, { address, clock, logger }: HolderOptions): Promise<void> {
   let seen: { readonly applicationName: string; readonly activeMs: number } | null = null;
@@ -146,7 +150,7 @@ async function applyMigrations(client: Client, { address, migrations }: HolderOp
     );
   }
   for (const { id, sql } of migrations.filter((each) => !applied.has(each.id))) {
-    // Statements of one query are one transaction.
+    // PostgreSQL runs the statements of one query in one transaction.
     await client.query(`${sql}; INSERT INTO applied_migration VALUES ('${id}')`);
   }
 }
@@ -169,7 +173,10 @@ async function take(client: Client, options: HolderOptions, fromAnyone: boolean)
   return { client, epoch, state };
 }
 
-/** Resolves with the current version: shows the database that the session is alive, and this process that it is. */
+/**
+ * Reads the current version. The query shows the server that this session is alive, and this process that the session
+ * works.
+ */
 export async function heartbeat({ client }: HolderSession): Promise<number> {
   const { rows } = await client.query<{ number: string }>(versionSql);
   return Number(rows[0]?.number);

@@ -1,7 +1,7 @@
 /**
- * Records in PostgreSQL 14 or newer; a module of its own, so that a platform over SQLite does not load the client. One
- * session holds the records by an advisory lock and writes all documents; readers are a bounded pool. Metrics have one more
- * session, which writes only while the same platform holds the records.
+ * Records in PostgreSQL 14 or newer. It is a separate module, so that a platform with SQLite does not load the client
+ * library. One session holds the write lock (an advisory lock) and writes all documents; a bounded pool reads. Metrics have
+ * one more session, which writes only while the same platform holds the lock.
  */
 export { parseDatabaseUrl, type DatabaseAddress } from "./database-address.ts";
 export { openPostgresSource, openPostgresTarget } from "./postgres-copy.ts";

@@ -30,7 +30,7 @@ async function* pagesOf(client: Client): AsyncGenerator<readonly CopiedDocument[
   }
 }
 
-/** Returns reads of the tables of metrics in the transaction of the client. */
+/** Returns a source that reads the tables of metrics in the client's transaction. */
 const metricsOf = (client: Client): MetricCopySource => ({
   rows: async (sql, ...values) =>
     (await client.query<Record<string, SqlValue>>(withNumberedPlaceholders(sql), values)).rows,
@@ -40,7 +40,7 @@ async function versionOf(client: Client): Promise<number> {
   return Number((await client.query<{ number: string }>(versionSql)).rows[0]?.number);
 }
 
-/** Opens the records of a database as they are now; a platform may go on writing them. */
+/** Opens a snapshot of the records of a database. A platform may continue to write them. */
 export async function openPostgresSource(address: DatabaseAddress): Promise<CopySource> {
   const client = new Client(clientConfig(address, "galatea copy"));
   client.on("error", () => {});
@@ -63,7 +63,9 @@ export async function openPostgresSource(address: DatabaseAddress): Promise<Copy
   }
 }
 
-/** Takes the records of a database without documents; rejects when a platform uses them. The copy is one transaction. */
+/**
+ * Acquires the write lock of a database without documents. Rejects if a platform uses it. The copy is one transaction.
+ */
 export async function openPostgresTarget(address: DatabaseAddress, logger: Logger): Promise<CopyTarget> {
   const holder = randomUUID();
   const options = { address, migrations: postgresMigrations, holder, clock: systemClock, logger };

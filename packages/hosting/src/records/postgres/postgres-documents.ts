@@ -29,30 +29,30 @@ export interface PostgresDocumentsOptions {
   readonly address: DatabaseAddress;
   readonly logger: Logger;
   readonly clock?: Clock;
-  /** Number of deletions that are remembered for readers of changes; above it the older half is forgotten. */
+  /** Number of deletions that are kept for readers of changes. Above it, the older half is forgotten. */
   readonly deletionsMax?: number;
-  /** Maximum number of changes in a batch; those of one write are never split. */
+  /** Maximum number of changes in a batch. Changes of one write are never split. */
   readonly batchMax?: number;
 }
 
-/** Documents in PostgreSQL, which this process alone writes. */
+/** Documents in PostgreSQL. Only this process writes them. */
 export interface PostgresDocuments extends Documents, AsyncDisposable {
-  /** Random; names this process as the holder of the records. */
+  /** A random id of this process as the holder of the write lock. */
   readonly holder: string;
-  /** Resolves when this process may not write any more, with the reason. The documents stay readable. */
+  /** Resolves with the reason when this process must not write any more. The documents stay readable. */
   readonly lost: Promise<Error>;
 }
 
 const readersMax = 4;
 const pendingReadsMax = 10_000;
-/** Maximum wait of a read for a database that cannot be reached. */
+/** Maximum milliseconds that a read waits for an unreachable database. */
 const unavailableMsMax = 5000;
 const pauseMs = 100;
 const feedPauseMs = 1000;
 
 /**
- * Opens the documents of a database, makes their tables when they are absent, and holds them: a second platform is
- * rejected until disposal, or until the database has not heard of this one for 10 s.
+ * Opens the documents of a database, acquires the write lock, and creates missing tables. A second platform is rejected
+ * until disposal, or until this platform has been silent for 10 s.
  */
 export async function openPostgresDocuments({
   address,
@@ -69,7 +69,7 @@ export async function openPostgresDocuments({
     max: readersMax,
     allowExitOnIdle: true,
   });
-  // A reader that ends while it is idle is removed from the pool; the writer logs that the database is away.
+  // The pool removes a reader that ends while it is idle. The writer logs that the database is unreachable.
   readers.on("error", () => {});
   return new PooledDocuments(writer, readers, { holder, clock, batchMax });
 }
@@ -144,7 +144,7 @@ class PooledDocuments implements PostgresDocuments {
     const [end] = await this.#rows(feedEndSql, since, this.#options.batchMax - 1);
     const version = Math.max(since, Number(end?.["version"]));
     const rows = version === since ? [] : await this.#rows(withNumberedPlaceholders(changesSql), since, version);
-    // Checked after the rows: deletions that were forgotten before the read are missing in them.
+    // Checked after the rows are read, because deletions that were forgotten in between are missing in them.
     if (since < (await this.#number(forgottenSql))) throw new ChangesForgotten(since);
     return { version, changes: rows.map(changedDocument) };
   }
@@ -154,7 +154,7 @@ class PooledDocuments implements PostgresDocuments {
     return Number(row?.["number"]);
   }
 
-  /** Repeats a read on another connection while the database cannot be reached, for a bounded time. */
+  /** Runs a query. While the database is unreachable, retries on other connections for a bounded time. */
   async #rows(sql: string, ...values: readonly SqlValue[]): Promise<readonly Readonly<Record<string, SqlValue>>[]> {
     const { clock } = this.#options;
     if (this.#readers.waitingCount >= pendingReadsMax) {

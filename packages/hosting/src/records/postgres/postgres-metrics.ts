@@ -9,16 +9,16 @@ import { lockMetricsSql, withNumberedPlaceholders, takeMetricsSql } from "./post
 
 export interface PostgresMetricsOptions extends MetricsOptions {
   readonly address: DatabaseAddress;
-  /** The holder of the documents of this database (`PostgresDocuments.holder`): it alone writes metrics. */
+  /** The holder of this database's documents (`PostgresDocuments.holder`). Only this holder can write metrics. */
   readonly holder: string;
 }
 
-/** A transaction whose platform is silent for so long is rolled back, so that another platform can take the metrics. */
+/** Milliseconds without traffic after which a transaction is rolled back, so that another platform can write the metrics. */
 const silenceMsMax = 3000;
 
 /**
- * Opens the metrics of a database whose documents this process holds. Rejects with WriteLockLost when another platform holds
- * them. Disposal writes the rest; dispose of the metrics before the documents.
+ * Opens the metrics of a database whose documents this process holds. Rejects with WriteLockLost if another platform holds
+ * them. Disposal writes all pending metrics. Dispose the metrics before the documents.
  */
 export async function openPostgresMetrics({
   address,
@@ -43,7 +43,7 @@ export async function openMetricDatabase(address: DatabaseAddress, holder: strin
     "tcp_keepalives_interval=2",
   ];
   const sessions = new Pool({ ...clientConfig(address, `galatea metrics ${holder}`, settings), max: 1 });
-  // Without listeners, a connection that ends would end the process; the query in flight or the next one reports it.
+  // Without listeners, a connection that ends would end the process. The current or the next query reports the error.
   sessions.on("error", () => {});
   sessions.on("connect", (session) => session.on("error", () => {}));
   try {
@@ -57,7 +57,7 @@ export async function openMetricDatabase(address: DatabaseAddress, holder: strin
 
 const taken = ({ shown }: DatabaseAddress) => new WriteLockLost(`another platform uses the metrics in ${shown}`);
 
-/** One session at a time, opened when it is needed: metrics are written once a minute. */
+/** The metrics' tables, through one session. It is opened when needed, because metrics are written only once a minute. */
 class PooledMetrics implements MetricDatabase {
   readonly #sessions: Pool;
   readonly #address: DatabaseAddress;

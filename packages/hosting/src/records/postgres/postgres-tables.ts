@@ -1,21 +1,21 @@
 import type { Migration } from "../statement.ts";
 import { takenCode } from "./database-errors.ts";
 
-/** The schema of all tables, in which one platform keeps its records. */
+/** The schema that contains all tables of a platform. */
 export const schemaName = "galatea";
 
 /** The channel on which `write_documents` notifies sessions of each new version. */
 export const changedChannel = "galatea_documents";
 
-/** The advisory lock of the platform that writes the records. */
+/** The advisory lock that the writing platform holds. */
 export const holderLock = { classId: 0x67_61_6c_61, objectId: 1 } as const;
 
 /**
- * Creates the tables that SQLite has, too. Texts are ordered by their UTF-8 bytes (collation C). The only row of `document_feed` is
- * locked by each write until its commit: versions are committed in their order, so a reader of changes skips none.
- * `holder` and `epoch` name the session that may write; `batch` and `results` are its last commit, which a later session of
- * the same holder reads when the connection was lost before the response. Each write of metrics locks the row of
- * `metric_holder` and fails if it names another platform; locking `document_feed` instead would delay documents.
+ * Creates the same tables as in SQLite. Texts are sorted by their UTF-8 bytes (collation C). Each write locks the only row of
+ * `document_feed` until its commit, so that versions are committed in order and readers of changes miss none. `holder` and `epoch`
+ * identify the session that may write. `batch` and `results` describe its last commit; the holder's next session reads them if the
+ * response was lost. Each write of metrics locks the row of `metric_holder`, and fails if it names another platform. Locking
+ * `document_feed` instead would delay documents.
  */
 export const postgresMigrations: readonly Migration[] = [
   {
@@ -104,34 +104,34 @@ export const postgresMigrations: readonly Migration[] = [
 
 export const writeSql = "SELECT write_documents($1, $2, $3, $4) AS results";
 
-/** Makes a session the one that may write. `$2`: also when another holder was the last, whose last batch is forgotten. */
+/** Makes a session the only one that may write. `$2`: true to replace another holder, whose last batch is then forgotten. */
 export const takeSql = `UPDATE document_feed SET holder = $1, epoch = epoch + 1, batch = CASE WHEN $2 THEN 0 ELSE batch END
   WHERE $2 OR holder = $1
   RETURNING epoch, batch, results, version, (SELECT count(*) FROM document_gone) AS tombstone_count`;
 
-/** Makes `$1` the holder of the metrics. No row: it is not the holder of the documents. */
+/** Makes `$1` the holder of the metrics. Returns no row if `$1` does not hold the documents. */
 export const takeMetricsSql = `UPDATE metric_holder SET holder = $1
   WHERE $1 = (SELECT holder FROM document_feed FOR SHARE)`;
 
-/** Locks the right to write metrics until the end of the transaction. No row: another platform has it. */
+/** Locks the right to write metrics until the end of the transaction. Returns no row if another platform holds the metrics. */
 export const lockMetricsSql = "SELECT 1 FROM metric_holder WHERE holder = $1 FOR UPDATE";
 
 export const tryLockSql = `SELECT pg_try_advisory_lock(${holderLock.classId}, ${holderLock.objectId}) AS locked`;
 
-/** The session that holds the lock. Columns of sessions of other users are null. */
+/** Selects the session that holds the lock. Details of sessions of other users are null. */
 export const lockHolderSql = `SELECT pid, a.application_name, host(a.client_addr) AS address, a.state_change
   FROM pg_locks l JOIN pg_stat_activity a USING (pid)
   WHERE l.locktype = 'advisory' AND l.granted AND l.objsubid = 2 AND l.database = a.datid
     AND l.classid = ${holderLock.classId} AND l.objid = ${holderLock.objectId}`;
 
-/** The address of the session that holds the lock, if one does. A replica (`is_in_recovery`) shows no locks of its primary. */
+/** Selects the address of the session that holds the lock. A replica (`is_in_recovery`) does not see locks of its primary. */
 export const lockStateSql = `SELECT pg_is_in_recovery() AS is_in_recovery, holder.pid IS NOT NULL AS is_held, holder.address
   FROM (VALUES (1)) AS one LEFT JOIN (${lockHolderSql}) AS holder ON true`;
 
 export const endOwnSessionsSql = `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
   WHERE application_name = $1 AND pid <> pg_backend_pid()`;
 
-/** The version at the end of a batch: that of its last row, or the current one; and up to which deletions are forgotten. */
+/** Selects the version at the end of a batch: the version of its last row, or the current version if the batch is not full. */
 export const feedEndSql = `SELECT coalesce((SELECT version FROM (
     SELECT version FROM document WHERE version > $1 UNION ALL SELECT version FROM document_gone WHERE version > $1
   ) AS changed ORDER BY version LIMIT 1 OFFSET $2), feed.version) AS version FROM document_feed feed`;
@@ -140,7 +140,7 @@ export const forgottenSql = "SELECT forgotten_version AS number FROM document_fe
 
 export const versionSql = "SELECT version AS number FROM document_feed";
 
-/** Replaces the placeholders of SQLite by those of PostgreSQL. */
+/** Replaces SQLite's placeholders by PostgreSQL's. */
 export function withNumberedPlaceholders(sql: string): string {
   let count = 0;
   return sql.replace(/\?(\d*)/g, (_, number: string) => `$${number === "" ? (count += 1) : number}`);

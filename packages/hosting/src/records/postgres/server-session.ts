@@ -6,14 +6,17 @@ import { schemaName } from "./postgres-tables.ts";
 const oldestVersion = 140_000;
 const connectMsMax = 3000;
 const statementMsMax = 5000;
-/** Longer than a statement may take: a session without a response by then is lost. */
+/** Milliseconds after which a session without a response counts as lost. Longer than a statement may take. */
 const responseMsMax = 6000;
-/** A session without traffic for so long is checked by TCP keep-alives. */
+/** Milliseconds without traffic after which TCP keep-alives check a session. */
 const keepAliveMs = 10_000;
-/** A connection without traffic for so long is cut: `end` waits without limit for a peer that is no longer there. */
+/**
+ * Milliseconds without traffic after which a connection is closed. Without this limit, `end` would wait forever for an
+ * unreachable peer.
+ */
 const trafficMsMax = 2 * responseMsMax;
 
-/** Returns the settings of a connection; `pg_stat_activity` shows `applicationName`. */
+/** Returns the settings of a connection. `applicationName` is shown in `pg_stat_activity`. */
 export function clientConfig(
   { config }: DatabaseAddress,
   applicationName: string,
@@ -42,22 +45,23 @@ export function clientConfig(
   };
 }
 
-/** Opens a session of its own. */
+/** Opens a session outside any pool. */
 export async function openSession(
   address: DatabaseAddress,
   applicationName: string,
   settings: readonly string[] = [],
 ): Promise<Client> {
   const client = new Client(clientConfig(address, applicationName, settings));
-  // Without a listener, a connection that ends between two queries would end the process; the next query reports it.
+  // Without a listener, a connection that ends between two queries would end the process. The next query reports the
+  // error.
   client.on("error", () => {});
   await client.connect();
   return client;
 }
 
 /**
- * Opens the first session of a process. Rejects with a text for users when the database cannot be reached, is older than
- * version 14 or not in UTF-8, or when the address is that of a connection pooler.
+ * Opens the first session of a process. Rejects with an error text for users if the database is unreachable, older than
+ * version 14, not in UTF-8, or behind a connection pooler.
  */
 export async function openFirstSession(
   address: DatabaseAddress,
@@ -81,8 +85,8 @@ async function checkServer(client: Client, { shown }: DatabaseAddress): Promise<
     current_setting('server_encoding') AS encoding, pg_backend_pid() AS pid`;
   const { rows } = await client.query<{ version: number; named: string; encoding: string; pid: number }>(sql);
   const { version = 0, named = "", encoding = "", pid = 0 } = rows[0] ?? {};
-  // A pooler makes up the process number that it gives to its clients. In transaction mode the lock of the writer would
-  // stay with a session that other clients use, too.
+  // A pooler reports an invented process id to its clients. In transaction mode, the write lock would belong to a
+  // session that other clients use, too.
   if ((client as Client & { readonly processID: number | null }).processID !== pid) {
     throw new Error(
       `${shown} is a connection pooler, such as PgBouncer; the lock of the records needs a session of the server itself: ` +

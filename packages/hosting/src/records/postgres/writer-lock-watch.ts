@@ -9,14 +9,17 @@ export interface WriterLockWatchOptions {
   readonly clock: Clock;
   readonly logger: Logger;
   readonly signal: AbortSignal;
-  /** Called with the address of the platform that holds the lock, as the database sees it, when it changes; null: not known. */
+  /** Called when the holder of the lock changes, with its address as the database sees it; null: unknown. */
   readonly onHolder: (address: string | null) => void;
 }
 
 const lookEveryMs = 200;
-/** A holder whose connection broke takes the lock again within this time. */
+/** Milliseconds in which a holder whose connection broke acquires the lock again. */
 const freeMs = 1000;
-/** After a restart of the database the holder, which pauses up to a second between its attempts, has the first chance. */
+/**
+ * Milliseconds to wait after a restart of the database. The holder pauses up to a second between its attempts, and must be
+ * able to reconnect first.
+ */
 const freeAfterOutageMs = 5000;
 const reconnectEveryMs = 500;
 
@@ -27,8 +30,9 @@ interface LockState {
 }
 
 /**
- * Waits until no session has held the lock of the records for a second; for five seconds when the database was away. Takes
- * nothing: another process may be first. Rejects when the first session cannot be opened, and with the signal's reason.
+ * Waits until no session has held the write lock for one second, or for five seconds if the database was unreachable. Does
+ * not acquire the lock, so another process may be first. Rejects with the signal's reason, or if the first session cannot
+ * be opened.
  */
 export async function waitForWriterLock(options: WriterLockWatchOptions): Promise<void> {
   const { address, clock, logger, signal, onHolder } = options;
@@ -67,7 +71,7 @@ async function lockIsFree(
     const { rows } = await client.query<LockState>(lockStateSql);
     const [state] = rows;
     const nowNs = clock.monotonicNs();
-    // A replica shows no locks of its primary.
+    // A replica does not see locks of its primary.
     const isFree = state !== undefined && !state.is_held && !state.is_in_recovery;
     freeSinceNs = isFree ? (freeSinceNs ?? nowNs) : null;
     if (freeSinceNs !== null && nowNs - freeSinceNs >= freeForMs * 1e6) return;
