@@ -24,7 +24,7 @@ const common = { clock: systemClock, logger: silentLogger };
 const token = "a token of this test";
 const signal = () => AbortSignal.timeout(testTimeoutMs);
 
-/** An agent that can stop and start again at the same port. */
+/** Opens an agent that can stop and start again at the same port. */
 async function openWorld() {
   await using opening = new AsyncDisposableStack();
   const local = opening.use(await openLocalAgent());

@@ -61,7 +61,7 @@ createServer((request, response) => {
   }
 }).listen(socketPath);`;
 
-/** Returns the program's path. */
+/** Writes the container's program to a directory. Returns the path of the program. */
 export function writeContainer(directory: string): string {
   const path = join(directory, "container.mjs");
   writeFileSync(path, program);

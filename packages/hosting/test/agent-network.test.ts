@@ -52,7 +52,7 @@ interface WorldOptions {
   readonly eventsMax?: number | undefined;
 }
 
-/** An agent over TLS, and clients that reach it through a faulty network. */
+/** Opens an agent over TLS, with clients that reach it through a faulty network. */
 async function openWorld(options: WorldOptions = {}) {
   await using opening = new AsyncDisposableStack();
   const { agentClock = systemClock } = options;

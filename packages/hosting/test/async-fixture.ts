@@ -62,7 +62,7 @@ export class AsyncFixture implements AsyncDisposable {
   readonly hosting: Hosting;
   readonly store: BucketStore;
   readonly directory: string;
-  /** Sums of metrics, by the values of their dimensions and their names. */
+  /** Sums of metrics. The key consists of the values of the dimensions and the name of the metric. */
   readonly sums: Map<string, number>;
   /** Published messages, in order. */
   readonly messages: { readonly topic: string; readonly message: Record<string, unknown> }[];

@@ -8,7 +8,10 @@ export const sumMetric: Extract<EvaluatedMetric, { readonly kind: "metric" }> = 
   periodMs: 60_000,
 };
 
-/** An alarm for tests that enters ALARM if the sum of one minute is above ten, unless `more` changes the definition. */
+/**
+ * Returns an alarm for tests. It enters ALARM if the sum of one minute is above ten, unless `more` changes the
+ * definition.
+ */
 export const sumAlarm = (name: string, more: Partial<MetricAlarm> = {}): MetricAlarm => ({
   kind: "metric",
   name,

@@ -1,7 +1,10 @@
 import { delay, openDeadline, type Clock, type Deadline } from "@galatea/base";
 
 export interface DrainLimits {
-  /** Maximum drain time of deleted or stopped instances, in milliseconds. It is longer than any request without a response stream. */
+  /**
+   * Maximum drain time of deleted or stopped instances, in milliseconds. It exceeds the time limit of all requests
+   * except response streams and asynchronous invocations.
+   */
   readonly deletionDrainMsMax: number;
   /**
    * Maximum drain time of instances that an update or a scale-in removes, in milliseconds. It is longer than any response

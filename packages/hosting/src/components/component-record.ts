@@ -3,7 +3,10 @@ import { footprintBytes, type Footprint } from "../endpoints/index.ts";
 import type { NodeId } from "../nodes/index.ts";
 import type { ComponentClaim, CopyNode, PlacementStrategy } from "./placement.ts";
 
-/** One version of a component's Specification: its model and the resources that each copy requires. Each update with a Specification adds one. */
+/**
+ * One version of a component's Specification: its model and the resources that each copy requires. Each update with a
+ * Specification adds a version.
+ */
 export interface ComponentSpec {
   readonly number: number;
   /** A snapshot of the model, because the model may be deleted while copies run. The model has one container. */

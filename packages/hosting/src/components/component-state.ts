@@ -101,7 +101,7 @@ function failed(record: ComponentRecord, reason: string, copies: readonly Compon
 
 /** The next step of a component towards its desired state. It is determined when all recorded copies are in service. */
 export type ComponentAction =
-  /** Change the component's copies to this list. */
+  /** The component's copies must be changed to this list. */
   | { readonly do: "place"; readonly copies: readonly ComponentCopy[] }
   | { readonly do: "bake"; readonly untilMs: number }
   | { readonly do: "settle" }

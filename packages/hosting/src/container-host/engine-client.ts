@@ -24,10 +24,10 @@ export class EngineUnavailable extends Error {
 
 export interface EngineRequest {
   readonly method: "GET" | "POST" | "DELETE";
-  /** Path and query. */
+  /** Path and query of the request, without an API version. */
   readonly path: string;
   readonly headers?: Readonly<Record<string, string>>;
-  /** Sent as JSON; a stream is sent as a tar archive. */
+  /** Body of the request. An object is sent as JSON, a stream as a tar archive. */
   readonly body?: object | Readable;
   readonly signal?: AbortSignal;
   /** Time limit of `call` in milliseconds; null for none. */
@@ -50,7 +50,7 @@ export class EngineClient implements AsyncDisposable {
   readonly #pool: Pool;
   readonly #clock: Clock;
 
-  /** Expects an address `unix:///path`. */
+  /** `address` must have the form `unix:///path`. */
   constructor(address: string, clock: Clock) {
     this.address = address;
     this.#clock = clock;

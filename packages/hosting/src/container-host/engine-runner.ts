@@ -26,13 +26,13 @@ export interface EngineRunnerOptions {
    */
   readonly network: string | null;
   readonly gpuCount: number;
-  /** Path of Docker's `config.json`, with the keys of registries. */
+  /** Path of Docker's `config.json`, which contains the credentials for registries. */
   readonly dockerConfigPath: string;
   readonly clock: Clock;
   readonly logger: Logger;
 }
 
-/** A container in the engine's listing. */
+/** A container as the engine's list request returns it. */
 interface ListedContainer {
   readonly Id: string;
   readonly State: string;

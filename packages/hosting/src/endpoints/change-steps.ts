@@ -37,7 +37,7 @@ function replacingStep(generations: EndpointRecord["generations"], next: Generat
   return { generations: [...left, { number: next.number, trafficShare: 1, sizes: settledSizes(next) }], bakeMs };
 }
 
-/** Returns the steps of an update from a generation whose instances are all in service to the next one. */
+/** Returns the steps of an update to the next generation, from one whose instances are all in service. */
 export function updateSteps(
   from: Generation,
   next: Generation,

@@ -194,10 +194,10 @@ function empty(generation: Generation): Generation {
 
 /** The next action of a change in progress. */
 export type ChangeAction =
-  /** Start the missing instances of the current step. */
+  /** The missing instances of the current step must be started. */
   | { readonly do: "bring-up" }
   | { readonly do: "bake"; readonly untilMs: number }
-  /** Check that the instances are in service, and continue with the next step. */
+  /** The change continues with the next step, after a check that the instances are in service. */
   | { readonly do: "advance" };
 
 /**

@@ -6,12 +6,18 @@ const errorLine = /^E\d{4} [\d:.]+ \d+ \S+\] (.*)$/;
 /** Matches the host path of the directory that a container sees as /opt/ml. */
 const mlDirectory = /\/[^\s"'(]*\/instances\/i-[0-9a-f]+\/ml\//g;
 
-/** Returns the subject of SageMaker's sentence about a container. Only the container named "primary" is called a container in it. */
+/**
+ * Returns the subject of SageMaker's sentence about a container. The sentence uses the word "container" only for the
+ * name "primary".
+ */
 function containerSubject({ containerName }: InstanceFailure): string {
   return containerName === "primary" ? "The primary container" : `The ${containerName}`;
 }
 
-/** Returns the FailureReason of a failed instance: SageMaker's sentence, followed by the cause and the container's last log line. */
+/**
+ * Returns the FailureReason of a failed instance: SageMaker's sentence, followed by the cause and the container's last
+ * log lines.
+ */
 export function instanceFailureReason(error: unknown, variantName: string): string {
   if (error instanceof ModelDataError) return error.message;
   if (error instanceof InstanceFailure) {

@@ -27,7 +27,7 @@ export class ModelRank {
     [this.#v0, this.#v1, this.#v2, this.#v3] = [k0, k1 ^ 0xee, 0x6c796765 ^ k0, 0x74656462 ^ k1];
     const { length } = target;
     for (let index = 0; index < length; index += 2) {
-      // After the end of the text charCodeAt returns NaN, which is zero here.
+      // After the end of the text, charCodeAt returns NaN, which the bitwise operators convert to 0.
       this.#absorb(target.charCodeAt(index) | (target.charCodeAt(index + 1) << 16));
     }
     this.#absorb(length);

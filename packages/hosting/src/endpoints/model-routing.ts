@@ -39,7 +39,10 @@ export interface RoutingDecision<Instance> {
   readonly bring: Instance | null;
 }
 
-/** Returns the maximum number of copies of one model. It is below the number of instances, so that no model occupies all of them. */
+/**
+ * Returns the maximum number of copies of one model: half of the instances, but at least two. A model therefore does
+ * not occupy all instances of a larger fleet.
+ */
 export function modelCopiesMax(instanceCount: number): number {
   return Math.min(instanceCount, Math.max(2, Math.ceil(instanceCount / 2)));
 }
@@ -76,7 +79,8 @@ export function routeModelRequest<Instance extends RoutingCandidate>(
   if (loaded !== null) return { serve: loaded, bring: loaded === top ? null : mayHave(top) };
   const idlest = idlestOf(ranked, isLoaded);
   if (idlest !== null) {
-    // Only the model that causes most of the instance's requests gets an additional copy, not the other models on it.
+    // A model gets an additional copy only if it causes at least an average share of the instance's requests. Other
+    // models on a busy instance are not copied.
     if (!model.isBusyWith(idlest)) return { serve: idlest, bring: null };
     const next = first(ranked, (each) => model.copyOn(each) === "absent" && isFree(each));
     return { serve: idlest, bring: mayHave(next) };

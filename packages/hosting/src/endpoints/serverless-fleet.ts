@@ -23,7 +23,7 @@ import {
   type ServerlessEvent,
 } from "./serverless-state.ts";
 
-/** SageMaker's limits for serverless variants. */
+/** SageMaker's limits for serverless variants: maximum bytes of a body, and maximum milliseconds of a start. */
 const payloadBytesMax = 4 * 1024 * 1024;
 const startMsMax = 180_000;
 /**

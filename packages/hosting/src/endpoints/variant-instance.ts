@@ -110,7 +110,7 @@ export class VariantInstance implements AsyncDisposable {
     await Promise.all(this.#named(containerName).map((view) => view.adopted(signal)));
   }
 
-  /** False if a connection to one of the containers broke and no later response has arrived. */
+  /** False if a container is not in service, or if a connection to it broke and no later ping was successful. */
   get isHealthy(): boolean {
     return this.#instance.view.containers.every((view) => view.isHealthy);
   }

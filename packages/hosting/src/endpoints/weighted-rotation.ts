@@ -42,7 +42,7 @@ export class WeightedRotation<Item extends WeightedItem> {
     let chosenLeft = Infinity;
     for (const entry of entries) {
       entry.credit += entry.share;
-      // Rounding errors of doubles are tolerated.
+      // The tolerance allows for rounding errors of doubles.
       if (entry.credit < this.#minCredit - 1e-9) continue;
       // Number of further requests after which the item would be a whole request behind its share.
       const left = (1 - this.#minCredit - entry.credit) / entry.share;

@@ -65,10 +65,7 @@ export interface AgentServerOptions {
   readonly logger: Logger;
 }
 
-/**
- * Idle time of a connection before TCP keep-alive probes start, in milliseconds. Linux then sends ten probes, one per
- * second.
- */
+/** Idle time of a connection before the first of ten TCP keep-alive probes, in milliseconds. Probes are one second apart. */
 const keepAliveDelayMs = 10_000;
 
 interface RoutedRequest {

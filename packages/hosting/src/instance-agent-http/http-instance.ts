@@ -30,7 +30,7 @@ export interface InstanceFollower {
   /** Starts monitoring the connection, so that requests in flight fail if the agent no longer responds. */
   watch(): void;
   log(text: string, error: unknown): void;
-  /** True if a shutdown leaves instances with an owner to the next run of the platform. */
+  /** True if a shutdown of the platform leaves instances that have an owner running, for the next run to adopt. */
   readonly leavesInstances: boolean;
   /** Deletes the instance when the agent responds again. */
   oweDeletion(id: string): void;

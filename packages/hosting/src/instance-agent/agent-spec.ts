@@ -23,7 +23,7 @@ export interface AgentInstanceSpec {
   readonly id: string;
   /** Null for an instance that a later run of the platform stops instead of adopting. */
   readonly owner: InstanceOwner | null;
-  /** The instance type of its variant, such as `ml.m5.large`; absent for a serverless variant. */
+  /** Instance type of the variant, such as `ml.m5.large`; absent for a serverless variant. */
   readonly instanceType?: string;
   /** The resources that all containers share. */
   readonly budget: InstanceBudget;

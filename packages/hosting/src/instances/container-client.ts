@@ -37,7 +37,7 @@ export const containerLimits: ContainerClientLimits = {
 };
 
 export interface ContainerRequest {
-  /** `/invocations` or `/models/{id}/invoke`. */
+  /** Path on the container: `/invocations` or `/models/{id}/invoke`. */
   readonly path: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: Uint8Array | Dispatcher.DispatchOptions["body"];

@@ -78,7 +78,7 @@ export interface InstanceContainerOptions {
   readonly id: string;
   /** Name of the container in error messages. */
   readonly name: string;
-  /** Owned by the caller; not used after disposal of this container. */
+  /** The slot in which the container runs. The caller owns it; it is not used after disposal of this object. */
   readonly slot: Pick<ContainerSlot, "adopt" | "start">;
   readonly limits: InstanceLimits;
   readonly clock: Clock;
