@@ -24,6 +24,7 @@ export interface DeliveryLimits {
   readonly waitingBytesMax: number;
   /** Maximum number of concurrent requests to one subscription. */
   readonly sendingEachMax: number;
+  /** Maximum number of concurrent requests to all subscriptions together. */
   readonly sendingMax: number;
   readonly attemptMs: number;
   /** Interval of the check for due messages, in milliseconds. */

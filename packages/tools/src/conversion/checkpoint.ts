@@ -5,7 +5,7 @@ import { readSafetensors } from "./safetensors-header.ts";
 import { readTorchTensors } from "./torch-tensors.ts";
 import { numberCount, type StoredTensor, type WeightFile } from "./stored-tensor.ts";
 
-/** A directory as `save_pretrained` writes it: the configuration of the model, and its tensors by name. */
+/** A directory in the format of `save_pretrained`: the model's configuration, and its tensors by name. */
 export interface Checkpoint extends AsyncDisposable {
   readonly directory: string;
   readonly config: Readonly<Record<string, unknown>>;
@@ -15,7 +15,7 @@ export interface Checkpoint extends AsyncDisposable {
 const configBytesMax = 16 * 2 ** 20;
 const filesMax = 1000;
 
-/** Opens `config.json` and the weights beside it; reads no tensor data. Throws ConversionError. */
+/** Opens `config.json` and the weight files in the same directory. Reads no tensor data. Throws ConversionError. */
 export async function openCheckpoint(directory: string): Promise<Checkpoint> {
   const config = await readJsonObject(join(directory, "config.json"));
   if (config === null) throw new ConversionError(`'${directory}' has no config.json, which says what its weights are`);
@@ -55,7 +55,7 @@ const forms = [
   { whole: "pytorch_model.bin", read: readTorchTensors },
 ];
 
-/** Returns the files with the weights: one, or those of an index. */
+/** Returns the paths of the weight files: a single file, or the files that an index names. */
 async function weightPaths(directory: string): Promise<{ paths: readonly string[]; read: typeof readSafetensors }> {
   for (const { whole, read } of forms) {
     const path = join(directory, whole);
@@ -68,7 +68,7 @@ async function weightPaths(directory: string): Promise<{ paths: readonly string[
   );
 }
 
-/** Returns null without such an index. */
+/** Returns the paths that an index names; null if there is no index with this name. */
 async function indexedPaths(directory: string, name: string): Promise<readonly string[] | null> {
   const indexPath = join(directory, name);
   const index = await readJsonObject(indexPath);
@@ -77,7 +77,7 @@ async function indexedPaths(directory: string, name: string): Promise<readonly s
   if (names.size === 0 || names.size > filesMax)
     throw new ConversionError(`'${indexPath}' names ${names.size} files of weights`);
   return [...names].map((each) => {
-    // The name has to be that of a file beside the index.
+    // A name with a directory part could refer to any file of the machine.
     if (typeof each !== "string" || basename(each) !== each || each === "" || each.startsWith("."))
       throw new ConversionError(`'${indexPath}' names ${JSON.stringify(each)}, which is not a file beside it`);
     return join(directory, each);
@@ -88,7 +88,7 @@ async function isFile(path: string): Promise<boolean> {
   return (await stat(path).catch(() => null))?.isFile() === true;
 }
 
-/** Returns null without such a file. */
+/** Reads a JSON object; null if the file does not exist. */
 async function readJsonObject(path: string): Promise<Record<string, unknown> | null> {
   const found = await stat(path).catch(() => null);
   if (found?.isFile() !== true) return null;

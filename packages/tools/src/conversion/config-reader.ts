@@ -4,7 +4,7 @@ import type { Activation } from "./encoder-plan.ts";
 const sizeMax = 2 ** 24;
 const countMax = 256;
 
-/** Names of activations in config.json. */
+/** Activations by their names in config.json. */
 const activations: Readonly<Record<string, Activation>> = {
   gelu: "gelu",
   gelu_python: "gelu",
@@ -17,7 +17,10 @@ const activations: Readonly<Record<string, Activation>> = {
   tanh: "tanh",
 };
 
-/** The values of a config.json, each checked when it is read; missing values are the library's defaults. */
+/**
+ * The values of a config.json. Each value is checked when it is read. A missing value has the default of
+ * `transformers`.
+ */
 export class ConfigReader {
   readonly #config: Readonly<Record<string, unknown>>;
 
@@ -29,7 +32,7 @@ export class ConfigReader {
     return this.#integer(name, missing, { min, max: sizeMax });
   }
 
-  /** Returns a number of layers, or of groups of them. */
+  /** Returns a number of layers or of groups of layers. */
   count(name: string, missing: number): number {
     return this.#integer(name, missing, { min: 1, max: countMax });
   }
@@ -47,7 +50,7 @@ export class ConfigReader {
     return known;
   }
 
-  /** Throws unless a value is the only one that the graph implements, which is also the default. */
+  /** Throws unless the value is `value`, which is also the default. The graph implements no other value. */
   only(name: string, value: string | number | boolean): void {
     const found = this.#config[name] ?? value;
     if (found !== value) throw this.#wrong(name, JSON.stringify(value));

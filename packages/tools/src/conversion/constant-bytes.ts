@@ -2,16 +2,19 @@ import type { StreamedBytes } from "@galatea/server/onnx-file";
 import { ConversionError } from "./conversion-error.ts";
 import { numberCount, readNumbers, type StoredTensor } from "./stored-tensor.ts";
 
-/** Element types of written weights. */
+/** Element types of written weights, with their sizes in bytes. */
 export const weightTypes = { FLOAT: 4, FLOAT16: 2 } as const;
 export type WeightType = keyof typeof weightTypes;
 
-/** Number of elements of a tensor that are read at once. */
+/** Maximum number of elements that are read at once. */
 const numbersAtOnceMax = 2 ** 20;
-/** Number of elements of a matrix that are transposed at once: 64 MiB, enough for all but the largest encoders. */
+/**
+ * Maximum number of elements of a matrix that are transposed at once. They take 64 MiB, which is enough for all but the
+ * largest encoders.
+ */
 const turnedAtOnceMax = 16 * 2 ** 20;
 
-/** Returns the tensors' numbers, concatenated. */
+/** Returns the concatenated numbers of the tensors. */
 export function joinedBytes(tensors: readonly StoredTensor[], type: WeightType): StreamedBytes {
   return streamed(tensors, type, async function* (numbers) {
     for (const tensor of tensors) {
@@ -25,7 +28,7 @@ export function joinedBytes(tensors: readonly StoredTensor[], type: WeightType):
   });
 }
 
-/** Returns a table, [rows, width], with the first row of another, [any, width], added to each of its rows. */
+/** Returns the table [rows, width] after adding the first row of `added`, [any, width], to each of its rows. */
 export function addedRowBytes(table: StoredTensor, added: StoredTensor, type: WeightType): StreamedBytes {
   const [rows, width] = table.shape as [number, number];
   const rowsAtOnce = Math.max(1, Math.floor(numbersAtOnceMax / width));
@@ -43,8 +46,8 @@ export function addedRowBytes(table: StoredTensor, added: StoredTensor, type: We
 }
 
 /**
- * Returns a matrix, [rows, columns], transposed to [columns, rows]. One that exceeds the limit is read once for each
- * part.
+ * Returns the matrix [rows, columns] transposed to [columns, rows]. A matrix above the limit is transposed in several
+ * groups of columns, and is read once for each group.
  */
 export function transposedBytes(matrix: StoredTensor, type: WeightType): StreamedBytes {
   const [rows, columns] = matrix.shape as [number, number];
@@ -67,13 +70,13 @@ export function transposedBytes(matrix: StoredTensor, type: WeightType): Streame
   });
 }
 
-/** Yields numbers in chunks, because half precision needs memory of its own. */
+/** Yields encoded numbers in chunks, because a conversion to half precision needs additional memory. */
 function* parts(numbers: Float32Array, type: WeightType, tensor: StoredTensor): Generator<Uint8Array> {
   for (let first = 0; first < numbers.length; first += numbersAtOnceMax)
     yield encoded(numbers.subarray(first, first + numbersAtOnceMax), type, tensor);
 }
 
-/** Returns rows of a table, [any, width], in the order of `places`. */
+/** Returns rows of the table [any, width]. `places` contains the indexes of the rows, in the order of the result. */
 export function chosenRowBytes(table: StoredTensor, places: Int32Array, type: WeightType): StreamedBytes {
   const width = table.shape.at(-1) as number;
   const rowsAtOnce = Math.max(1, Math.floor(numbersAtOnceMax / width));
@@ -103,7 +106,7 @@ function streamed(
   return { byteLength, read: () => read(new Float32Array(Math.min(numbersAtOnceMax, Math.max(...counts)))) };
 }
 
-/** Returns the bytes to write, valid until the next chunk is requested. */
+/** Returns the bytes to write. They are valid until the next chunk is requested. */
 function encoded(numbers: Float32Array, type: WeightType, { name, file }: StoredTensor): Uint8Array {
   if (type === "FLOAT") return bytesOf(numbers);
   const halves = Float16Array.from(numbers);

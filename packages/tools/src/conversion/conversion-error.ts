@@ -1,4 +1,7 @@
-/** An error in the source of a conversion, as a sentence for the user. Any other error is a bug or a disk fault. */
+/**
+ * An error in the source of a conversion. The message is a sentence for the user. Any other error is a bug or a disk
+ * fault.
+ */
 export class ConversionError extends Error {
   constructor(message: string, options?: ErrorOptions) {
     super(message, options);

@@ -35,7 +35,10 @@ const asked: Omit<EncoderConversion, "source" | "target"> = {
 
 let count = 0;
 
-/** Converts a golden encoder and gives the largest difference of its answers from the library's own, over all outputs and cases. */
+/**
+ * Converts a golden encoder. Returns the largest difference between its outputs and those of `transformers`, over all
+ * outputs and cases.
+ */
 async function difference(golden: Golden, more: Partial<EncoderConversion> = {}, form: CheckpointForm = {}) {
   const source = join(directory, `source-${count}`);
   const target = join(directory, `model-${count++}.onnx`);

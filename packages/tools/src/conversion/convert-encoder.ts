@@ -17,13 +17,13 @@ import { encoderGraph, type GraphOptions } from "./encoder-graph.ts";
 import { tokensMax } from "./encoder-plan.ts";
 
 export interface EncoderConversion extends GraphOptions {
-  /** Directory with config.json and the weights. */
+  /** The directory that contains config.json and the weights. */
   readonly source: string;
-  /** The ONNX file, in an existing directory. An existing file is replaced. */
+  /** The path of the ONNX file, in an existing directory. An existing file is replaced. */
   readonly target: string;
-  /** Size of a model file above which its weights are in a file beside it, `<target>.data`. */
+  /** Size of a model file in bytes above which its weights are in a separate file, `<target>.data`. */
   readonly fileBytesMax: number;
-  /** Cancels the work between two writes. */
+  /** Cancels the conversion between two writes. */
   readonly signal: AbortSignal;
 }
 
@@ -33,18 +33,18 @@ export interface ConvertedEncoder {
   readonly outputs: readonly GraphTensor[];
   readonly tokensMax: number;
   readonly byteLength: number;
-  /** The file of the weights; null if they are in the model file. */
+  /** The path of the file with the weights; null if the model file contains them. */
   readonly dataFile: string | null;
-  /** Tensors of the source that the model does not use. */
+  /** Names of the source's tensors that the model does not use. */
   readonly left: readonly string[];
 }
 
-/** The limit of protobuf, less the overhead of readers. */
+/** Maximum size of a protobuf message, minus a margin for programs that read it. */
 export const onnxFileBytesMax = 2 ** 31 - 2 ** 20;
 
 /**
- * Writes an encoder as an ONNX file. Weights stream from file to file, so that memory is bounded. The target is written
- * completely or not at all. Throws ConversionError for an unsupported source, DiskError for a failed write.
+ * Writes an encoder as an ONNX file. Weights are streamed from file to file, which bounds the memory. The target is
+ * written completely or not at all. Throws ConversionError for an unsupported source, and DiskError for a failed write.
  */
 export async function convertEncoder(conversion: EncoderConversion): Promise<ConvertedEncoder> {
   const target = resolve(conversion.target);
@@ -76,7 +76,7 @@ async function writeModel(target: string, whole: OnnxModel, { fileBytesMax, sign
     if (split !== null) {
       await writeOnnxChunks(makingData, split.pieces, signal);
       await toDisk(makingData);
-      // The old model is removed first, so that it is never beside the weights of the new one.
+      // Removes the old model first, so that a crash never leaves it with the weights of the new model.
       await rm(target, { force: true });
       await rename(makingData, `${target}.data`);
     }
@@ -89,7 +89,9 @@ async function writeModel(target: string, whole: OnnxModel, { fileBytesMax, sign
   return { dataFile, byteLength: ownBytes + (split?.byteLength ?? 0) };
 }
 
-/** Syncs a file before its rename, so that a power failure cannot leave an incomplete one under the name. */
+/**
+ * Syncs a file before it is renamed. Without this, a power failure could leave an incomplete file under the final name.
+ */
 async function toDisk(path: string): Promise<void> {
   await using file = await open(path, "r+");
   await file.datasync();

@@ -5,8 +5,8 @@ const exactMax = 8;
 const farthest = 128;
 
 /**
- * Adds MPNet's scores for the distance of two tokens, [1, heads, tokens, tokens]: a table of all distances, from that
- * of the last position to the first, of which the graph takes a row for each pair.
+ * Adds MPNet's scores for the distance of two tokens, [1, heads, tokens, tokens]. A table contains the scores of all
+ * distances, from minus the longest to the longest. For each pair of tokens, the graph reads one row.
  */
 export function distanceScores({ plan, graph, weights }: GraphContext, name: string, ids: string): string {
   const longest = plan.positionCount - 1;
@@ -31,8 +31,8 @@ export function distanceScores({ plan, graph, weights }: GraphContext, name: str
 }
 
 /**
- * Returns the row of a distance: near distances have a row each, farther ones share rows, by their logarithm, in the
- * library's single precision.
+ * Returns the row of a distance. Near distances have a row each. Farther distances share rows by their logarithm, which
+ * is computed in single precision as in `transformers`.
  */
 export function rowOfDistance(ahead: number): number {
   const half = distanceRows / 2;

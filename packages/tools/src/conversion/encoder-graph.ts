@@ -12,30 +12,31 @@ import { standardOperators } from "./standard-operators.ts";
 
 export interface GraphOptions {
   readonly weights: WeightType;
-  /** Element type of the inputs. */
+  /** Element type of the graph's inputs. */
   readonly integers: "INT64" | "INT32";
   readonly operators: "fused" | "standard";
   readonly opset: number;
-  /** True if sentences have one segment: then there is no input `token_type_ids`. */
+  /** True if all sentences have a single segment. The graph then has no input `token_type_ids`. */
   readonly oneSegment: boolean;
   /** True to add the output `pooler_output`. */
   readonly pooler: boolean;
-  /** Other names for inputs and outputs, by the library's names. */
+  /** Replacements for the names of inputs and outputs, by their names in `transformers`. */
   readonly names: ReadonlyMap<string, string>;
 }
 
 export interface EncoderGraph {
   readonly model: OnnxModel;
-  /** Tensors of the checkpoint that the graph does not use. */
+  /** Names of the checkpoint's tensors that the graph does not use. */
   readonly left: readonly string[];
 }
 
 const nameForm = /^[A-Za-z_][\w.:-]{0,127}$/;
 
 /**
- * Returns the graph of an encoder: inputs `input_ids`, `attention_mask` and, if sentences have segments,
- * `token_type_ids`, each [batch, tokens]; outputs `last_hidden_state`, FP32 [batch, tokens, hidden width], and
- * `pooler_output`, FP32 [batch, hidden width]. Reads no weights: its constants do when they are written.
+ * Returns the graph of an encoder. Its inputs are `input_ids`, `attention_mask` and, if sentences have segments,
+ * `token_type_ids`, each [batch, tokens]. Its outputs are `last_hidden_state`, FP32 [batch, tokens, hidden width], and
+ * `pooler_output`, FP32 [batch, hidden width]. This reads no weights; they are read when the graph's constants are
+ * written.
  */
 export function encoderGraph(plan: EncoderPlan, checkpoint: Checkpoint, options: GraphOptions): EncoderGraph {
   const graph = new GraphBuilder();
@@ -86,10 +87,7 @@ function renamed(names: readonly string[], wanted: ReadonlyMap<string, string>):
   return named;
 }
 
-/**
- * Adds an output under its own name, in FP32 whatever type the graph computes in. Returns the name for further
- * operators.
- */
+/** Adds an output in FP32, whatever type the graph computes in. Returns the name of the value for further operators. */
 function answer({ graph, weights }: GraphContext, value: string, output: string): string {
   if (weights.type === "FLOAT") return graph.rename(value, output);
   graph.rename(graph.cast(value, castTypes.FLOAT), output);
@@ -120,7 +118,10 @@ function addEncoder(context: GraphContext, operators: OperatorSet, { ids, mask, 
   return hidden;
 }
 
-/** Adds the rest of a layer after its attention: two steps, each followed by adding its input and normalising. */
+/**
+ * Adds the part of a layer after its attention. It has two steps; each is followed by adding the step's input and
+ * normalising.
+ */
 function addDense(
   { plan, graph, weights }: GraphContext,
   operators: OperatorSet,
@@ -147,7 +148,8 @@ function addDense(
 }
 
 /**
- * Returns INT64 [batch, tokens]: the padding's number for padding, and consecutive numbers after it for other tokens.
+ * Returns position ids, INT64 [batch, tokens]. Padding has the number `padding`; the other tokens have consecutive
+ * numbers that start after it.
  */
 function countedPositions({ graph }: GraphContext, ids: string, padding: number): string {
   const wide = graph.cast(ids, castTypes.INT64);
@@ -157,7 +159,7 @@ function countedPositions({ graph }: GraphContext, ids: string, padding: number)
   return graph.add("Add", [graph.add("Mul", [sums, counted]), pad]);
 }
 
-/** Adds a dense layer over the first token: [batch, hidden width]. */
+/** Adds the pooler, a dense layer over the first token: [batch, hidden width]. */
 function addPooler({ plan, graph, weights }: GraphContext, hidden: string): string {
   const { hiddenWidth: width, pooler } = plan;
   if (!weights.has(`${pooler}.weight`)) throw new ConversionError(`these weights have no pooler ('${pooler}.weight')`);

@@ -1,7 +1,7 @@
-/** The activation in the wide middle of a dense layer. */
+/** The activation function between the two dense layers of a layer. */
 export type Activation = "gelu" | "gelu-tanh" | "relu" | "silu" | "tanh";
 
-/** Names of tensors, each a prefix of `.weight` and `.bias` unless noted. */
+/** Names of a layer's tensors. Each is a prefix of `.weight` and `.bias` unless noted. */
 export interface LayerNames {
   readonly query: string;
   readonly key: string;
@@ -16,16 +16,16 @@ export interface LayerNames {
 export interface EmbeddingNames {
   readonly words: string;
   readonly positions: string;
-  /** Null without segments. */
+  /** The table of segment embeddings; null if the encoder has no segments. */
   readonly tokenTypes: string | null;
   readonly norm: string;
-  /** Between embeddings and layers of different widths; null for equal widths. */
+  /** The dense layer from the embedding width to the hidden width; null if both are equal. */
   readonly projection: string | null;
 }
 
 /**
- * An encoder of the BERT family: normalised embeddings; layers of self-attention and two dense layers, each followed by
- * adding its input and normalising; an optional pooler over the first token.
+ * An encoder like BERT. It has normalised embeddings, then layers of self-attention and two dense layers; after each of
+ * these, its input is added and the sum is normalised. An optional pooler follows over the first token.
  */
 export interface EncoderPlan {
   readonly architecture: string;
@@ -37,19 +37,22 @@ export interface EncoderPlan {
   readonly activation: Activation;
   readonly epsilon: number;
   readonly positionCount: number;
-  /** The padding token's id if positions count the other tokens, starting after it; null if they start at zero. */
+  /**
+   * The padding token's id, after which position ids start if they count only the other tokens. Null if positions start
+   * at zero.
+   */
   readonly paddingId: number | null;
-  /** Zero without segments. */
+  /** The number of segments; zero if the encoder has none. */
   readonly tokenTypeCount: number;
   readonly embeddings: EmbeddingNames;
-  /** In the order of execution; a layer may run several times. */
+  /** The layers in the order of execution. A layer may run several times. */
   readonly layers: readonly LayerNames[];
-  /** A table, [32, heads], of scores for the distance of two tokens; null if nothing is added. */
+  /** A table of scores for the distance of two tokens, [32, heads]; null if the encoder has none. */
   readonly distances: string | null;
   readonly pooler: string;
 }
 
-/** Returns the maximum number of tokens of a sentence. */
+/** Returns the maximum number of tokens in a sentence. */
 export function tokensMax({ positionCount, paddingId }: EncoderPlan): number {
   return positionCount - (paddingId === null ? 0 : paddingId + 1);
 }

@@ -4,19 +4,19 @@ import { ConversionError } from "./conversion-error.ts";
 import type { GraphBuilder } from "./graph-builder.ts";
 import type { StoredTensor } from "./stored-tensor.ts";
 
-/** Endings of a norm's tensors in older checkpoints. */
+/** Suffixes of the names of normalisation tensors in older checkpoints. */
 const formerEndings: Readonly<Record<string, string>> = { ".weight": ".gamma", ".bias": ".beta" };
 
-/** A checkpoint's tensors as constants of a graph. Records which of them the graph uses. */
+/** Adds a checkpoint's tensors to a graph as constants, and records which of them the graph uses. */
 export class EncoderWeights {
   readonly type: WeightType;
   readonly #checkpoint: Checkpoint;
   readonly #graph: GraphBuilder;
-  /** Prefix of all names if the encoder is a part of a larger model, such as "bert.". */
+  /** Prefix of all names if the encoder is a part of a larger model, such as "bert."; else "". */
   readonly #prefix: string;
   readonly #taken = new Set<string>();
 
-  /** `words`: a tensor that every such encoder has. */
+  /** `words` is a tensor that every such encoder has. Its name in the checkpoint shows the prefix. */
   constructor(checkpoint: Checkpoint, graph: GraphBuilder, { type, words }: { type: WeightType; words: string }) {
     this.#checkpoint = checkpoint;
     this.#graph = graph;
@@ -30,7 +30,7 @@ export class EncoderWeights {
     this.#prefix = name.slice(0, name.length - words.length);
   }
 
-  /** Returns the unused tensors of the checkpoint, usually heads. */
+  /** Returns the names of the checkpoint's unused tensors, which usually belong to task heads. */
   left(): readonly string[] {
     return [...this.#checkpoint.tensors.keys()].filter((name) => !this.#taken.has(name));
   }
@@ -39,12 +39,12 @@ export class EncoderWeights {
     return this.#checkpoint.tensors.has(this.#prefix + name);
   }
 
-  /** Returns a table or a vector as it is stored. */
+  /** Adds a table or a vector in its stored form. Returns the constant's name. */
   stored(name: string, shape: readonly number[]): string {
     return this.#graph.constant(name, this.type, shape, joinedBytes([this.#tensor(name, shape)], this.type));
   }
 
-  /** Returns the weight of a dense layer, which is stored as [to, from], as [from, to]. */
+  /** Adds the weight of a dense layer, which is stored as [to, from], as [from, to]. Returns the constant's name. */
   dense(name: string, from: number, to: number): string {
     const bytes = transposedBytes(this.#tensor(`${name}.weight`, [to, from]), this.type);
     return this.#graph.constant(`${name}.weight`, this.type, [from, to], bytes);
@@ -54,20 +54,20 @@ export class EncoderWeights {
     return this.stored(`${name}.bias`, [width]);
   }
 
-  /** Returns vectors of one width, concatenated, under a name of their own. */
+  /** Adds the concatenation of vectors with the same width, under the given name. Returns the constant's name. */
   joined(name: string, parts: readonly string[], width: number): string {
     const tensors = parts.map((part) => this.#tensor(part, [width]));
     return this.#graph.constant(name, this.type, [parts.length * width], joinedBytes(tensors, this.type));
   }
 
-  /** Returns a table with the first row of another added to each row. */
+  /** Adds a table, to each row of which the first row of `added` was added. Returns the constant's name. */
   withFirstRow(name: string, shape: readonly [number, number], added: string, addedRows: number): string {
     const row = this.#tensor(added, [addedRows, shape[1]]);
     const bytes = addedRowBytes(this.#tensor(name, shape), row, this.type);
     return this.#graph.constant(`${name}.of-first-segment`, this.type, shape, bytes);
   }
 
-  /** Returns rows of a table in an order of their own. */
+  /** Adds rows of a table, in the order of `places`. Returns the constant's name. */
   rows(name: string, shape: readonly [number, number], places: Int32Array): string {
     const bytes = chosenRowBytes(this.#tensor(name, shape), places, this.type);
     return this.#graph.constant(`${name}.by-distance`, this.type, [places.length, shape[1]], bytes);

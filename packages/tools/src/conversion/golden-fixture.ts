@@ -5,7 +5,7 @@ import { unreachable } from "@galatea/base";
 
 type Nested = number | readonly Nested[];
 
-/** A golden file: a tiny encoder, and the outputs of the `transformers` library for it. */
+/** A golden file: a tiny encoder, and the outputs of `transformers` for it. */
 export interface Golden {
   readonly config: Readonly<Record<string, unknown>>;
   readonly tensors: readonly (readonly [name: string, shape: readonly number[], offset: number])[];
@@ -19,7 +19,7 @@ export async function readGolden(name: string): Promise<Golden> {
   return JSON.parse(await readFile(new URL(`golden/${name}.json`, import.meta.url), "utf8")) as Golden;
 }
 
-/** Returns the numbers of a tensor, which `golden.py` computes from its name. */
+/** Returns the numbers of a tensor, computed from its name as in `golden.py`. */
 export function goldenNumbers(name: string, count: number, offset: number): Float32Array {
   const seed = crc32(name);
   return Float32Array.from({ length: count }, (_, index) => {
@@ -33,16 +33,16 @@ export function goldenNumbers(name: string, count: number, offset: number): Floa
 
 export interface CheckpointForm {
   readonly prefix?: string;
-  /** True to use the names of norms in older checkpoints. */
+  /** True to use the names of normalisation tensors in older checkpoints. */
   readonly formerNames?: true;
   readonly type?: "F32" | "F16" | "BF16" | "F64";
-  /** Number of files with the tensors. */
+  /** Number of files over which the tensors are distributed. */
   readonly shards?: number;
-  /** Tensors in addition to the golden ones. */
+  /** Names of tensors to add to those of the golden encoder. */
   readonly further?: readonly string[];
 }
 
-/** Writes a golden encoder as `save_pretrained` would. */
+/** Writes a golden encoder in the format of `save_pretrained`. */
 export async function writeCheckpoint(directory: string, golden: Golden, form: CheckpointForm = {}): Promise<void> {
   const { prefix = "", type = "F32", shards = 1, further = [] } = form;
   await mkdir(directory, { recursive: true });
@@ -55,7 +55,7 @@ export async function writeCheckpoint(directory: string, golden: Golden, form: C
   });
   for (const name of further)
     tensors.push({ name, dtype: type, shape: [2], bytes: encodeNumbers(new Float32Array(2), type) });
-  // Such files also have buffers that are no weights.
+  // Checkpoints also contain buffers, which are not weights.
   tensors.push({ name: `${prefix}embeddings.position_ids`, dtype: "I64", shape: [1], bytes: Buffer.alloc(8) });
   if (shards === 1) return writeFile(join(directory, "model.safetensors"), safetensors(tensors));
   const map: Record<string, string> = {};
@@ -103,7 +103,7 @@ export function encodeNumbers(numbers: Float32Array, type: NonNullable<Checkpoin
   }
 }
 
-/** Returns a nested list as numbers with a shape. */
+/** Returns the shape and the numbers of a nested list. */
 export function flatten(nested: Nested): { readonly shape: readonly number[]; readonly numbers: readonly number[] } {
   const shape: number[] = [];
   for (let each = nested; Array.isArray(each); each = each[0]) shape.push(each.length);

@@ -1,16 +1,16 @@
 import type { Constant, OnnxAttribute, OnnxType, Operator, StreamedBytes } from "@galatea/server/onnx-file";
 
 export interface OperatorOptions {
-  /** "" is ONNX itself. */
+  /** The operator's domain; "" is ONNX itself. */
   readonly domain?: string;
   readonly attributes?: Readonly<Record<string, OnnxAttribute>>;
-  /** Further outputs that the operator must have, but that are not used. */
+  /** Names of further outputs that the operator must have and that the graph does not use. */
   readonly unread?: readonly string[];
 }
 
 /**
- * Builds a graph of operators and constants. Names that the graph chooses begin with '/', unlike those of inputs and
- * outputs.
+ * Builds a graph of operators and constants. Names that it generates begin with '/'; names of inputs and outputs do
+ * not.
  */
 export class GraphBuilder {
   #operators: Operator[] = [];
@@ -24,7 +24,7 @@ export class GraphBuilder {
     return [...this.#constants.values()];
   }
 
-  /** Adds a constant and returns its name in the graph; an existing one with the name stays. */
+  /** Adds a constant and returns its name in the graph. If there is already a constant with this name, adds nothing. */
   constant(name: string, type: OnnxType, dims: readonly number[], bytes: Uint8Array | StreamedBytes): string {
     const inGraph = `/${name}`;
     if (!this.#constants.has(inGraph)) this.#constants.set(inGraph, { name: inGraph, type, dims, bytes });
@@ -46,7 +46,7 @@ export class GraphBuilder {
     return output;
   }
 
-  /** Converts to another element type. */
+  /** Adds a conversion to another element type. Returns the name of the result. */
   cast(value: string, type: number): string {
     return this.add("Cast", [value], { attributes: { to: BigInt(type) } });
   }

@@ -19,7 +19,9 @@ before(async () => {
 
 after(() => rm(directory, { recursive: true }));
 
-/** Null where it was converted; the sentence where it was refused. Whatever else is thrown goes on. */
+/**
+ * Converts a checkpoint. Returns null after a success, and the message of a ConversionError. Rethrows any other error.
+ */
 async function refusal(from = source): Promise<string | null> {
   const target = join(directory, "model.onnx");
   try {
@@ -50,7 +52,7 @@ async function refusal(from = source): Promise<string | null> {
 test("a file truncated at any byte is rejected with a clear error", async () => {
   const path = join(source, "model.safetensors");
   const whole = await readFile(path);
-  // Behind what an encoder is made of lie eight bytes of a buffer that nobody needs.
+  // The file ends with eight bytes of a buffer that the encoder does not use.
   const cuts = [0, 1, 7, 8, 9, 500, 2000, whole.byteLength >> 1, whole.byteLength - 9, whole.byteLength - 1];
   for (const cut of cuts) {
     await writeFile(path, whole.subarray(0, cut));
@@ -162,7 +164,7 @@ test("memory does not grow with the weights", async () => {
   const golden = await readGolden("bert");
   const large = join(directory, "bulky");
   await mkdir(large);
-  // 256 MiB of words, and 96 MiB in each of two matrices that have to be turned.
+  // The embeddings of words have 256 MiB. Two matrices that must be transposed have 96 MiB each.
   const inner = 2 ** 20 + 2 ** 19;
   const config = { ...golden.config, vocab_size: 2 ** 22, intermediate_size: inner, num_hidden_layers: 1 };
   await writeFile(join(large, "config.json"), JSON.stringify(config));
@@ -182,7 +184,7 @@ test("memory does not grow with the weights", async () => {
   {
     await using file = await open(join(large, "model.safetensors"), "w");
     await file.write(Buffer.concat([length, text]));
-    // The numbers are a hole, which reads as zeros.
+    // The file is sparse: the numbers occupy no disk space and read as zeros.
     await file.truncate(8 + text.byteLength + end);
   }
   const script = `

@@ -1,4 +1,4 @@
-/** Conversion of trained models to served ones: encoders to ONNX. No code of a source is executed. */
+/** Converts encoder checkpoints to ONNX models. Never executes code that a checkpoint contains. */
 export { convertEncoder, onnxFileBytesMax, type ConvertedEncoder } from "./convert-encoder.ts";
 export { ConversionError } from "./conversion-error.ts";
 export type { GraphOptions } from "./encoder-graph.ts";

@@ -2,7 +2,7 @@ import type { EncoderPlan, LayerNames } from "./encoder-plan.ts";
 import type { EncoderWeights } from "./encoder-weights.ts";
 import type { GraphBuilder } from "./graph-builder.ts";
 
-/** The context in which the parts of a graph are built. */
+/** The plan, graph and weights from which the parts of a graph are built. */
 export interface GraphContext {
   readonly plan: EncoderPlan;
   readonly graph: GraphBuilder;
@@ -10,16 +10,16 @@ export interface GraphContext {
 }
 
 export interface EmbeddingInputs {
-  /** INT32 or INT64 [batch, tokens], as the graph's inputs are. */
+  /** Token ids, INT32 or INT64 [batch, tokens]. The type is that of the graph's inputs. */
   readonly ids: string;
-  /** Null if all tokens belong to the first segment. */
+  /** Segment of each token; null if all tokens belong to the first segment. */
   readonly tokenTypes: string | null;
-  /** INT64 [batch, tokens]; null if positions start at zero. */
+  /** Position ids, INT64 [batch, tokens]; null if positions start at zero. */
   readonly positions: string | null;
 }
 
 export interface AttentionInputs {
-  /** [batch, tokens, hidden width]. */
+  /** The layer's input, [batch, tokens, hidden width]. */
   readonly hidden: string;
   /** The result of `prepareMask`. */
   readonly mask: string;
@@ -27,21 +27,24 @@ export interface AttentionInputs {
   readonly distances: string | null;
 }
 
-/** Alternative operators for the parts of a graph. Each method returns the name of its output. */
+/** A set of operators from which the parts of a graph are built. Each method returns the name of its output. */
 export interface OperatorSet {
   readonly opsets: Readonly<Record<string, number>>;
   /** Adds normalised embeddings, [batch, tokens, embedding width]. */
   embed(context: GraphContext, inputs: EmbeddingInputs): string;
-  /** Called once per graph, with the input mask: 1 for tokens, 0 for padding. */
+  /** Converts the input mask, which is 1 for tokens and 0 for padding. Called once per graph. */
   prepareMask(context: GraphContext, mask: string): string;
-  /** Adds attention: the heads' result, [batch, tokens, hidden width], before its projection. */
+  /**
+   * Adds attention. Returns the concatenated results of the heads, [batch, tokens, hidden width], before their
+   * projection.
+   */
   attend(context: GraphContext, names: LayerNames, inputs: AttentionInputs): string;
-  /** Adds the activation of `value` plus `bias`. */
+  /** Adds a bias and then the activation. */
   activate(context: GraphContext, value: string, bias: string): string;
 }
 
-/** Added to the score of padding: after the softmax its weight is 0. */
+/** Score that is added for padding, so that its weight after the softmax is 0. */
 export const maskedScore = -10_000;
 
-/** Values of onnx.TensorProto.DataType for casts. */
+/** Values of onnx.TensorProto.DataType, for Cast operators. */
 export const castTypes = { FLOAT: 1, INT32: 6, INT64: 7, FLOAT16: 10 } as const;

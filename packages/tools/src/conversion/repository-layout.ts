@@ -5,7 +5,7 @@ import { asDiskError, DiskError, makeDirectory } from "@galatea/base";
 import type { GraphTensor, OnnxType } from "@galatea/server/onnx-file";
 import { ConversionError } from "./conversion-error.ts";
 
-/** The directory of a model in a model repository. */
+/** A model's directory in a model repository. */
 export interface ModelDirectory {
   readonly repository: string;
   readonly name: string;
@@ -19,9 +19,9 @@ interface WrittenTensors {
 const nameForm = /^[A-Za-z0-9_][A-Za-z0-9_.-]{0,199}$/;
 
 /**
- * Creates `<repository>/<name>` with `1/model.onnx`, which `write` writes, and a config.pbtxt with the written tensors.
- * The model is created completely or not at all. Throws ConversionError for an existing name, DiskError for a failed
- * write.
+ * Creates `<repository>/<name>` with `1/model.onnx`, which the callback `write` writes, and a config.pbtxt for the
+ * written tensors. The model is created completely or not at all. Throws ConversionError if the name exists, and
+ * DiskError for a failed write.
  */
 export async function addToRepository<Written extends WrittenTensors>(
   { name, ...place }: ModelDirectory,
@@ -45,14 +45,14 @@ export async function addToRepository<Written extends WrittenTensors>(
     await rm(making, { recursive: true, force: true });
     if (["ENOTEMPTY", "EEXIST"].includes((error as NodeJS.ErrnoException).code ?? ""))
       throw new ConversionError(`'${target}' was created meanwhile; remove it, or take another --name`);
-    // A disk error names the requested path.
+    // The error then names the path that the caller requested instead of a temporary path.
     throw asDiskError(error instanceof DiskError ? error.cause : error, `'${target}'`);
   }
 }
 
 /**
- * Returns the repository's parent, where servers find no models, if it is on the same disk and writable; else the
- * repository itself.
+ * Returns the directory for temporary files. This is the repository's parent if it is writable and on the same disk,
+ * because servers search no models there. Otherwise, it is the repository itself.
  */
 async function workDirectory(repository: string): Promise<string> {
   const parent = dirname(repository);
@@ -70,7 +70,7 @@ const configTypes: Partial<Readonly<Record<OnnxType, string>>> = {
   FLOAT: "TYPE_FP32",
 };
 
-/** Returns a config.pbtxt; the first dimension of all tensors is the batch. */
+/** Returns the text of a config.pbtxt. The first dimension of every tensor is the batch. */
 function configText(name: string, batchMax: number, { inputs, outputs }: WrittenTensors): string {
   const tensor = ({ name: own, type, dims }: GraphTensor) =>
     [

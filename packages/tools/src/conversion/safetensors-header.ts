@@ -2,14 +2,14 @@ import type { StoredTensor, WeightFile } from "./stored-tensor.ts";
 import { numberCount, storedTypes } from "./stored-tensor.ts";
 import { ConversionError } from "./conversion-error.ts";
 
-/** Limit of the format's own library. */
+/** Maximum size of a header in bytes, as in the `safetensors` library. */
 const headerBytesMax = 100_000_000;
 const dimsMax = 8;
 
 /**
- * Reads the tensors of a .safetensors file: a uint64 with the header's length, the header, which is JSON (name to
- * dtype, shape and offsets), then the numbers. Omits tensors of integers, which are buffers of encoders. Throws
- * ConversionError for an inconsistent file.
+ * Reads the tensors of a .safetensors file. The file has the header's length as a uint64, the header, and the numbers.
+ * The header is JSON with a dtype, shape and offsets for each name. Omits integer tensors, which are buffers of
+ * encoders. Throws ConversionError for an inconsistent file.
  */
 export async function readSafetensors(file: WeightFile): Promise<readonly StoredTensor[]> {
   const { path, handle } = file;
@@ -56,7 +56,7 @@ interface Place {
   readonly dataBytes: number;
 }
 
-/** Returns null for a tensor of a type that weights never have. */
+/** Parses the description of a tensor. Returns null for an element type that weights never have. */
 function tensorOf(name: string, entry: unknown, { file, dataStart, dataBytes }: Place): StoredTensor | null {
   const wrong = (why: string) => new ConversionError(`'${file.path}': the tensor '${name}' ${why}`);
   if (typeof entry !== "object" || entry === null) throw wrong("has no description");

@@ -2,7 +2,7 @@ import { unreachable } from "@galatea/base";
 import type { GraphContext } from "./operator-set.ts";
 import { weightNumber } from "./weight-number.ts";
 
-/** Adds the plan's activation in operators that every reader of opset 17 supports. */
+/** Adds the plan's activation with operators that every implementation of opset 17 supports. */
 export function activateStandard({ plan, graph, weights }: GraphContext, value: string): string {
   const number = (of: number) => weightNumber(graph, weights.type, of);
   switch (plan.activation) {

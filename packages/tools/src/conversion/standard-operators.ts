@@ -3,7 +3,7 @@ import { castTypes, maskedScore, type AttentionInputs, type GraphContext, type O
 import { activateStandard } from "./standard-activations.ts";
 import { weightNumber } from "./weight-number.ts";
 
-/** Standard ONNX operators, for readers without ONNX Runtime's: TensorRT, OpenVINO and others. */
+/** Standard ONNX operators, for runtimes other than ONNX Runtime, such as TensorRT and OpenVINO. */
 export function standardOperators(opset: number): OperatorSet {
   return {
     opsets: { "": opset },
@@ -38,7 +38,7 @@ export function standardOperators(opset: number): OperatorSet {
   };
 }
 
-/** Returns the table of positions, plus the first segment's embedding if there are segments. */
+/** Returns the table of positions. If the encoder has segments, the first segment's embedding is added to each row. */
 export function ownFirstSegment({ plan, weights }: GraphContext): string {
   const { positions, tokenTypes } = plan.embeddings;
   const shape = [plan.positionCount, plan.embeddingWidth] as const;
@@ -46,7 +46,7 @@ export function ownFirstSegment({ plan, weights }: GraphContext): string {
   return weights.withFirstRow(positions, shape, tokenTypes, plan.tokenTypeCount);
 }
 
-/** Returns as many of a table's first rows as `ids`, [batch, tokens], has tokens. */
+/** Returns the first rows of a table, one for each token position of `ids`, [batch, tokens]. */
 function firstRows({ graph }: GraphContext, table: string, ids: string): string {
   const tokens = graph.add("Slice", [
     graph.add("Shape", [ids]),

@@ -5,17 +5,20 @@ import { ConversionError } from "./conversion-error.ts";
 export const storedTypes = { F64: 8, F32: 4, F16: 2, BF16: 2 } as const;
 export type StoredType = keyof typeof storedTypes;
 
-/** The location of a tensor's numbers: row-major, little-endian, consecutive. */
+/**
+ * A tensor's name, type and shape, and the location of its numbers. The numbers are consecutive, row-major and
+ * little-endian.
+ */
 export interface StoredTensor {
   readonly name: string;
   readonly type: StoredType;
   readonly shape: readonly number[];
   readonly file: WeightFile;
-  /** Offset of the first number in the file. */
+  /** Offset of the first number in the file, in bytes. */
   readonly offset: number;
 }
 
-/** A file with tensors, open as long as the checkpoint is. */
+/** A file with tensors. It stays open while the checkpoint is open. */
 export interface WeightFile {
   readonly path: string;
   readonly handle: FileHandle;
@@ -25,7 +28,7 @@ export function numberCount(shape: readonly number[]): number {
   return shape.reduce((product, dim) => product * dim, 1);
 }
 
-/** Reads `target.length` numbers of the tensor, beginning with the one at `first`. */
+/** Reads `target.length` numbers of the tensor, starting with the number at index `first`. */
 export async function readNumbers(tensor: StoredTensor, first: number, target: Float32Array): Promise<void> {
   const width = storedTypes[tensor.type];
   const raw =

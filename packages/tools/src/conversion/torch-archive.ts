@@ -2,17 +2,17 @@ import { type ByteRange, zipData, zipDirectory, ZipError } from "@galatea/runtim
 import { ConversionError } from "./conversion-error.ts";
 import type { WeightFile } from "./stored-tensor.ts";
 
-/** An uncompressed file in a zip. */
+/** An uncompressed file in a zip archive, and its byte range. */
 export interface StoredFile extends ByteRange {
   readonly name: string;
 }
 
-/** Maximum number of entries; checkpoints have a file for each storage. */
+/** Maximum number of entries. A checkpoint has an entry for each storage. */
 const entriesMax = 2 ** 20;
 
 /**
- * Lists the files of a zip as PyTorch writes it, without compression. Reads only the directory and the entries'
- * headers. Throws ConversionError for any other file.
+ * Lists the files of a zip archive in PyTorch's format, without compression. Reads only the zip directory and the
+ * headers of entries. Throws ConversionError for any other file.
  */
 export async function readTorchArchive(file: WeightFile): Promise<readonly StoredFile[]> {
   const fileBytes = (await file.handle.stat()).size;
@@ -30,12 +30,12 @@ export async function readTorchArchive(file: WeightFile): Promise<readonly Store
   return stored;
 }
 
-/** Reads a whole entry to memory. */
+/** Reads a complete entry to memory. */
 export function readEntry(file: WeightFile, entry: StoredFile): Promise<Buffer> {
   return readRange(file, entry);
 }
 
-/** Runs a reader with the byte ranges that it requests. */
+/** Runs a generator that requests byte ranges of the file. Returns the generator's result. */
 async function readBy<Result>(file: WeightFile, reader: Generator<ByteRange, Result, Buffer>): Promise<Result> {
   let step = reader.next();
   while (step.done !== true) step = reader.next(await readRange(file, step.value));

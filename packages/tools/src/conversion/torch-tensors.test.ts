@@ -22,7 +22,7 @@ before(async () => {
 
 after(() => rm(directory, { recursive: true }));
 
-/** Names, shapes and numbers of the file's tensors, the numbers rounded to float32. */
+/** Returns the names, shapes and numbers of a file's tensors. The numbers are rounded to float32. */
 async function tensorsOf(bytes: Uint8Array): Promise<Map<string, readonly [readonly number[], readonly number[]]>> {
   const path = join(directory, "pytorch_model.bin");
   await writeFile(path, bytes);
@@ -38,7 +38,7 @@ async function tensorsOf(bytes: Uint8Array): Promise<Map<string, readonly [reado
 
 const file = (name: keyof Weights["files"]) => Buffer.from(weights.files[name], "base64");
 
-/** Returns the error for a file; null if it is read. Rethrows any other error. */
+/** Returns the error message for a file; null if it can be read. Rethrows any other error. */
 async function refusal(bytes: Uint8Array): Promise<string | null> {
   try {
     await tensorsOf(bytes);

@@ -5,7 +5,7 @@ import { readEntry, readTorchArchive, type StoredFile } from "./torch-archive.ts
 
 const pickleBytesMax = 64 * 2 ** 20;
 
-/** Element types by class of storage; null for types that weights never have. */
+/** Element types by the class of the storage; null for types that weights never have. */
 const storageTypes: Readonly<Record<string, StoredType | null>> = {
   DoubleStorage: "F64",
   FloatStorage: "F32",
@@ -52,8 +52,8 @@ class Unnamed {
 }
 
 /**
- * Reads the tensors of a `pytorch_model.bin`: a zip with a pickle and a file for each storage. The pickle is read as
- * data, and calls nothing. Omits tensors of integers. Throws ConversionError.
+ * Reads the tensors of a `pytorch_model.bin`: a zip archive with a pickle and a file for each storage. The pickle is
+ * parsed as data, and nothing in it is called. Omits integer tensors. Throws ConversionError.
  */
 export async function readTorchTensors(file: WeightFile): Promise<readonly StoredTensor[]> {
   const entries = await readTorchArchive(file);
@@ -92,7 +92,7 @@ const calls: ReadonlyMap<string, (args: readonly Pickled[]) => Pickled> = new Ma
   ["torch._utils._rebuild_parameter", ([data]: readonly Pickled[]) => data],
 ]);
 
-/** A storage's class is only a name, and never called. */
+/** Returns a constructor for the name of a storage's class. It returns the name; no class is loaded or called. */
 function storageName(name: string): (() => Pickled) | null {
   const [, kind = ""] = /^torch\.(\w+)$/.exec(name) ?? [];
   if (!Object.hasOwn(storageTypes, kind)) return null;
@@ -110,7 +110,7 @@ function rebuild([storage, first, shape, strides]: readonly Pickled[]): Unnamed 
   return new Unnamed(storage, [first as number, shape, strides]);
 }
 
-/** Returns whether numbers are row-major; the stride of a dimension of one is irrelevant. */
+/** Returns whether the numbers are row-major. The stride of a dimension of size one does not matter. */
 function isRowMajor(shape: readonly number[], strides: readonly number[]): boolean {
   let expected = 1;
   for (let i = shape.length - 1; i >= 0; i--) {
@@ -120,7 +120,10 @@ function isRowMajor(shape: readonly number[], strides: readonly number[]): boole
   return true;
 }
 
-/** Parses ("storage", class, key, device, count), stored as `data/<key>` in the zip. */
+/**
+ * Parses a pickled reference to a storage, ("storage", class, key, device, count). The zip archive contains the storage
+ * as `data/<key>`.
+ */
 function storageOf(id: Pickled, root: string, byName: ReadonlyMap<string, StoredFile>): Storage {
   const [word, kind, key] = Array.isArray(id) ? (id as readonly Pickled[]) : [];
   const made =

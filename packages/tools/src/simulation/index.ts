@@ -1,6 +1,6 @@
 /**
- * Simulation of autoscaling: the platform's own alarms and policies over a planned or recorded load, on a simulated
- * clock.
+ * Simulation of autoscaling. It runs the platform's own alarms and policies for a planned or recorded load, with a
+ * simulated clock.
  */
 export { parsePlan, LoadError } from "./load.ts";
 export type { MetricSource } from "./metric-feed.ts";

@@ -1,10 +1,10 @@
-/** An error in a load, as a sentence. */
+/** An error in a load. The message is a sentence for the user. */
 export class LoadError extends Error {}
 
-/** The load of all instances together, over time from 0. */
+/** The total load of all instances over time, starting at time 0. */
 export interface Load {
   readonly durationMs: number;
-  /** Returns requests per second. */
+  /** Returns the requests per second at a time. */
   at(timeMs: number): number;
 }
 
@@ -21,8 +21,8 @@ const segmentsMax = 1000;
 const unitsMs: Readonly<Record<string, number>> = { s: 1000, m: 60_000, h: 3_600_000, d: dayMs };
 
 /**
- * Parses `0-5m:10rps,5m-20m:200rps,20m-30m:200..10rps`: requests per second, rising or falling linearly between two
- * numbers; zero in gaps.
+ * Parses a plan such as `0-5m:10rps,5m-20m:200rps,20m-30m:200..10rps`. A range of two numbers means a load that changes
+ * linearly between them. The load is zero at times that the plan does not contain.
  */
 export function parsePlan(text: string): Load {
   const parts = text.split(",");
@@ -67,7 +67,7 @@ function valueIn(segments: readonly Segment[], timeMs: number): number {
   return from + ((to - from) * (timeMs - fromMs)) / (toMs - fromMs);
 }
 
-/** Throws LoadError for a duration above the maximum. */
+/** Returns the duration. Throws LoadError if it exceeds the maximum. */
 export function boundedDuration(durationMs: number): number {
   if (durationMs > durationMsMax) throw new LoadError("a simulation lasts at most seven days");
   return durationMs;

@@ -5,13 +5,15 @@ import { LoadError, type Load } from "./load.ts";
 import { recordedMetrics, type Recorded } from "./recorded-metrics.ts";
 import { metricRecorder, watchedMetrics } from "./watched-metrics.ts";
 
-/** The source of the metrics that a policy evaluates. */
+/** The source of the values of the metrics that a policy evaluates. */
 export type MetricSource =
-  /** Requests per second; `metricPerLoad`: the metric's value for one request per second on a single instance. */
+  /** A planned load. `metricPerLoad` is the metric's value for one request per second on a single instance. */
   | { readonly kind: "planned"; readonly load: Load; readonly metricPerLoad: number }
   | ({ readonly kind: "recorded" } & Recorded);
 
-/** A time step, `timeMs` since the beginning and `nowMs` by the clock, and the instances in service in it. */
+/**
+ * A time step, with its instances in service. `timeMs` is the time since the start, `nowMs` is the time of the clock.
+ */
 export interface FedTick {
   readonly timeMs: number;
   readonly nowMs: number;
@@ -20,7 +22,7 @@ export interface FedTick {
 
 export interface MetricFeed {
   readonly durationMs: number;
-  /** Records the measurements of a step; returns the load of all instances together. */
+  /** Records the metric values of a step. Returns the total load of all instances. */
   record(tick: FedTick): number;
 }
 
@@ -30,7 +32,7 @@ export interface FeedOptions {
   readonly tickMs: number;
 }
 
-/** Throws LoadError if the source lacks the evaluated metrics. */
+/** Creates the feed. Throws LoadError if the source does not contain the metrics that the policy evaluates. */
 export function metricFeed(source: MetricSource, options: FeedOptions): MetricFeed {
   switch (source.kind) {
     case "planned":
@@ -55,14 +57,14 @@ function plannedFeed(
     );
   }
   const countsRequests = metric.metric.metricName.startsWith("Invocations");
-  // A step records each instance's share of the requests.
+  // In each step, the metric is each instance's share of the requests.
   const record = metricRecorder(series, metric, countsRequests ? metric.periodMs : tickMs);
   return {
     durationMs: load.durationMs,
     record({ timeMs, nowMs, running }) {
       const asked = load.at(timeMs);
       const share = running === 0 ? 0 : asked / running;
-      // Without requests there is no sample.
+      // Without requests, no sample is recorded.
       if (!countsRequests) record(share * metricPerLoad, nowMs);
       else if (share > 0) record((share * tickMs) / 1000, nowMs);
       return asked;

@@ -12,7 +12,7 @@ const startMs = Date.UTC(2026, 0, 1);
 
 type Row = Readonly<Record<string, number>>;
 
-/** A CSV of one row a minute. */
+/** Returns a CSV text with one row per minute. */
 function csv(count: number, rowOf: (minute: number) => Row): string {
   const names = Object.keys(rowOf(0));
   const rows = Array.from({ length: count }, (_, minute) =>
@@ -66,7 +66,7 @@ test("a target on backlog per instance scales the variant out and in without a c
   assert.equal(simulation.metricName, "Waiting for each");
   const counts = simulation.minutes.map(({ running }) => running);
   assert.deepEqual([counts[0], counts[20], counts.at(-1)], [1, 4, 1]);
-  // With four instances 400 are 100 for each, which is the target.
+  // A total of 400 over four instances is 100 for each, which is the target.
   assert.deepEqual(simulation.minutes[20], {
     atMs: 20 * minuteMs,
     load: 400,
@@ -87,7 +87,8 @@ test("metrics per instance are redistributed over the instances in service, acco
     ...asked(policy, text, { instanceCount: 2, totals: ["Latency"] }),
     startCapacity: 2,
   });
-  // 2 x 60 requests a minute of half a second each over two instances, then 2 x 120 over four.
+  // First, two instances serve 2 x 60 requests a minute, which take half a second each. Then four instances serve 2 x
+  // 120.
   assert.equal(simulation.minutes[5]?.metric, 30);
   assert.equal(simulation.minutes[5]?.load, 120);
   assert.deepEqual([simulation.minutes.at(-1)?.metric, simulation.minutes.at(-1)?.running], [30, 4]);
@@ -183,7 +184,7 @@ test("a step policy follows an alarm on metric math over five minutes", async ()
     Threshold: 5,
     ComparisonOperator: "GreaterThanThreshold",
   };
-  // Points every five minutes, as GetMetricData returns them: a value applies until the next.
+  // The points are five minutes apart, as GetMetricData returns them. A value applies until the next point.
   const text = csv(60, (minute) => ({ errors: minute < 20 ? 1 : 80, all: 1000 }));
   const simulation = await simulateScaling({ ...asked(policy, text, { totals: ["errors", "all"] }), alarm });
   const [first] = simulation.activities.filter(({ notScaled }) => notScaled === null);

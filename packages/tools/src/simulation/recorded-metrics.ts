@@ -2,21 +2,24 @@ import { boundedDuration, LoadError } from "./load.ts";
 import { unnamed, type SeriesTable } from "./series-table.ts";
 import type { WatchedMetric } from "./watched-metrics.ts";
 
-/** A recording, and the dependence of its metrics on the number of instances. */
+/** A recording, and the settings that define how its metrics depend on the number of instances. */
 export interface Recorded {
   readonly table: SeriesTable;
   /** Number of instances that shared the load in the recording. */
   readonly instanceCount: number;
-  /** Metrics that do not depend on the number of instances, such as a backlog. All others are per instance. */
+  /**
+   * Names of metrics that do not depend on the number of instances, such as a backlog. All other metrics are values per
+   * instance.
+   */
   readonly totals: readonly string[];
-  /** Metrics that are the number of instances in service: they need no column. */
+  /** Names of metrics whose value is the number of instances in service. They need no column. */
   readonly instanceCounts: readonly string[];
 }
 
 export type RecordedMetric =
   /**
-   * `at`: the value of all instances together, or the one that does not depend on their number; null without a
-   * measurement.
+   * A recorded metric. For `shared`, `at` returns the sum over all instances; for `total`, it returns the value itself.
+   * It returns null if there is no measurement.
    */
   | { readonly kind: "shared" | "total"; readonly metric: WatchedMetric; at(timeMs: number): number | null }
   | { readonly kind: "instances"; readonly metric: WatchedMetric };
@@ -26,11 +29,11 @@ export interface RecordedMetrics {
   readonly metrics: readonly RecordedMetric[];
 }
 
-/** Maximum time for which a value applies until the next one. */
+/** Maximum time for which a value applies if a later value follows. */
 const heldMs = 5 * 60_000;
 const lastHeldMs = 60_000;
 
-/** Returns the columns of a policy's metrics. Throws LoadError, with a remedy, for a metric without one. */
+/** Returns the recorded values of a policy's metrics. For a metric without a column, throws LoadError with a remedy. */
 export function recordedMetrics(watched: readonly WatchedMetric[], recorded: Recorded): RecordedMetrics {
   const { table, instanceCount, totals, instanceCounts } = recorded;
   for (const name of [...totals, ...instanceCounts]) {
@@ -79,7 +82,10 @@ function columnOf(metric: WatchedMetric, watched: readonly WatchedMetric[], { na
 
 const namesOf = (watched: readonly WatchedMetric[]) => watched.map(({ id }) => id).join(", ");
 
-/** Times must ascend: the search continues from the previous one. */
+/**
+ * Returns a function that finds the value that applies at a time. Times must ascend from call to call, because each
+ * search continues from the previous one.
+ */
 function heldValues(points: readonly (readonly [timeMs: number, value: number])[]) {
   let at = 0;
   return (timeMs: number): number | null => {

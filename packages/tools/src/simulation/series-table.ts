@@ -2,10 +2,13 @@ import { LoadError } from "./load.ts";
 
 export type Point = readonly [timeMs: number, value: number];
 
-/** Recorded data points of metrics, by the names of their columns. */
+/** Recorded data points of metrics, by column name. */
 export interface SeriesTable {
   readonly names: readonly string[];
-  /** Returns points, ascending in time, without missing values. Throws LoadError for an invalid time or number. */
+  /**
+   * Returns the points of a column in ascending order of time, without missing values. Throws LoadError for an invalid
+   * time or number.
+   */
   points(name: string): readonly Point[];
 }
 
@@ -13,12 +16,12 @@ type Cell = readonly [time: unknown, value: unknown, where: string];
 
 const pointsMax = 20_000;
 const columnsMax = 100;
-/** Name of a single unnamed column. */
+/** Name of the column if there is only one and it has no name. */
 export const unnamed = "value";
 
 /**
- * Reads CSV of times and values, with a header line for several columns; or JSON: responses of GetMetricData and
- * GetMetricStatistics, pairs, or objects with a time and a member for each metric.
+ * Reads CSV or JSON. CSV has times and values, with a header line if there are several columns. JSON is a response of
+ * GetMetricData or GetMetricStatistics, a list of pairs, or a list of objects with a time and a member for each metric.
  */
 export function readTable(text: string): SeriesTable {
   const columns = /^\s*[[{]/.test(text) ? fromJson(text) : fromCsv(text);
@@ -38,7 +41,7 @@ function pointsOf(name: string, cells: readonly Cell[]): readonly Point[] {
   return points.toSorted(([a], [b]) => a - b);
 }
 
-/** Parses epoch seconds, milliseconds, or ISO 8601; null for any other value. */
+/** Parses a time: epoch seconds, epoch milliseconds, or ISO 8601. Returns null for any other value. */
 function timeOf(time: unknown): number | null {
   const number = typeof time === "number" ? time : /^\d+(\.\d+)?$/.test(String(time)) ? Number(time) : null;
   const timeMs = number === null ? Date.parse(String(time)) : number < 1e11 ? number * 1000 : number;
@@ -99,7 +102,7 @@ function fromJson(text: string): Columns {
   return columns;
 }
 
-/** Adds the data of a response; several pages of one metric are one column. */
+/** Adds the data of a response. Several pages of one metric become one column. */
 function addResult(columns: Columns, answer: Readonly<Record<string, unknown>>): void {
   const { MetricDataResults: results, Timestamps: times, Values: values, Datapoints: points } = answer;
   if (Array.isArray(results)) {

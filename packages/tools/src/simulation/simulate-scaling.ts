@@ -18,22 +18,22 @@ import { titleOf } from "./watched-metrics.ts";
 
 export interface SimulationInput {
   readonly source: MetricSource;
-  /** The input of PutScalingPolicy, or its configuration alone. */
+  /** The input of PutScalingPolicy, or only its policy configuration. */
   readonly policy: object;
   /** The input of PutMetricAlarm; required for a step policy. */
   readonly alarm: object | null;
   readonly minCapacity: number;
   readonly maxCapacity: number;
   readonly startCapacity: number;
-  /** Time from a request for an instance until it is in service. */
+  /** Time from the request for an instance until it is in service, in milliseconds. */
   readonly startupMs: number;
 }
 
 export interface SimulatedMinute {
   readonly atMs: number;
-  /** Load of all instances together: requests per second, or the first of the policy's recorded metrics. */
+  /** Total load of all instances: requests per second, or the first recorded metric of the policy. */
   readonly load: number;
-  /** Value of the minute, as the policy reads it; null without data. */
+  /** The metric's value in this minute, as the policy evaluates it; null without data. */
   readonly metric: number | null;
   readonly desired: number;
   readonly running: number;
@@ -43,15 +43,18 @@ export interface Simulation {
   readonly minutes: readonly SimulatedMinute[];
   readonly activities: readonly ScalingActivity[];
   readonly metricName: string;
-  /** The target value of the policy, or the threshold of its alarm. */
+  /** The policy's target value, or the threshold of its alarm. */
   readonly targetValue: number;
 }
 
 const tickMs = alarmLimits.tickMs;
 const minuteMs = 60_000;
-/** Delay after the end of a minute, so that its metrics are recorded before they are evaluated, as on the platform. */
+/**
+ * Delay after the end of a minute, in milliseconds. As on the platform, the minute's metrics are recorded before they
+ * are evaluated.
+ */
 const afterTickMs = 500;
-/** A Thursday at midnight; printed times are relative to it. */
+/** A Thursday at midnight. Printed times are relative to this time. */
 const originMs = Date.UTC(2026, 0, 1);
 const named = {
   ServiceNamespace: "sagemaker",
@@ -74,7 +77,7 @@ class SimulatedClock implements Clock {
   }
 }
 
-/** Runs the platform's own alarms, policies and services over records in memory. Throws AwsError and LoadError. */
+/** Runs the platform's own alarms, policies and services with records in memory. Throws AwsError and LoadError. */
 export async function simulateScaling(asked: SimulationInput): Promise<Simulation> {
   await using world = await openWorld(asked);
   const { scaling, clock, variant, alarms } = world;
@@ -114,7 +117,7 @@ async function minuteOf(
   { load, endMs }: { readonly load: number; readonly endMs: number },
 ): Promise<SimulatedMinute> {
   const startMs = Math.floor(endMs / minuteMs) * minuteMs - minuteMs;
-  // Queries have other periods than a minute: their latest value is the minute's.
+  // A metric math query may have a period other than a minute. Its latest value is used as the minute's value.
   const [looked, fromMs] =
     watched.kind === "metric"
       ? [{ ...watched, periodMs: minuteMs }, startMs]
@@ -140,7 +143,8 @@ async function openWorld(asked: SimulationInput) {
   let activityCount = 0;
   const newId = () => `simulated-${(activityCount += 1)}`;
   const scaling: Scaling = opening.use(await Scaling.open({ ...common, alarms, resources: variant, newId, limits }));
-  // Disposal of the policies waits for a change that the plan's end left in progress, and no tick of the clock completes it any more.
+  // The plan may end during a change of the capacity. Disposal of the policies waits for that change, which no tick of
+  // the clock would complete.
   opening.defer(() => variant.complete());
   const autoscaling = autoscalingService({ scaling, scalable: variant, alarms, newId, clock });
   const bounds = { ...named, MinCapacity: asked.minCapacity, MaxCapacity: asked.maxCapacity };
@@ -179,7 +183,7 @@ function policyInput(given: object): object {
   return { PolicyName: policyName, ...given, ...named };
 }
 
-/** Returns the context of a call without a request. */
+/** Returns the context of an operation that is called without a request. */
 function callContext(): CallContext {
   return {
     requestId: "simulated",

@@ -1,6 +1,6 @@
 import type { ResourceCapacity, ScalableResources, TargetKey } from "@galatea/hosting/scaling";
 
-/** A variant whose instances take a while to be in service, and end at once. */
+/** A variant whose new instances are in service after the startup time. Removed instances end at once. */
 export class SimulatedVariant implements ScalableResources {
   readonly #startupMs: number;
   readonly #nowMs: () => number;
@@ -34,12 +34,12 @@ export class SimulatedVariant implements ScalableResources {
     return Promise.resolve({ done: promise });
   }
 
-  /** Puts the instances that have started by now in service. */
+  /** Puts instances in service whose startup time has elapsed. */
   advance(): void {
     if (this.#change !== null && this.#nowMs() >= this.#change.readyMs) this.complete();
   }
 
-  /** Completes the change in progress, if there is one, before its instances are due. */
+  /** Completes the change in progress, if any, even if the startup time of its instances has not elapsed. */
   complete(): void {
     this.#running = this.#desired;
     this.#change?.done();

@@ -5,8 +5,8 @@ const widthDefault = 72;
 const labelWidth = 9;
 
 /**
- * Returns graphs of the load, of the metric beside its target, and of instances, each column the maximum of its
- * minutes; then the decisions.
+ * Returns graphs of the load, of the metric with its target, and of the instances, followed by the policy's decisions.
+ * Each column of a graph shows the maximum of its minutes.
  */
 export function chartText(simulation: Simulation, width = widthDefault): string {
   const { minutes, metricName, targetValue } = simulation;
@@ -53,7 +53,7 @@ function graph(title: string, values: readonly number[], target: number | null):
   return `${lines.join("\n")}\n`;
 }
 
-/** Groups minutes to as many columns as fit. */
+/** Groups the minutes into at most `count` columns. */
 function columnsOf(minutes: readonly SimulatedMinute[], count: number): readonly (readonly SimulatedMinute[])[] {
   const perColumn = Math.max(1, Math.ceil(minutes.length / count));
   const columns: SimulatedMinute[][] = [];
@@ -65,7 +65,9 @@ function numberText(value: number): string {
   return value >= 1000 ? value.toFixed(0) : String(Number(value.toPrecision(4)));
 }
 
-/** Returns the policy's decisions, in order; consecutive rejected ones with the same cause and reason are one row. */
+/**
+ * Returns the policy's decisions in order. Consecutive rejected decisions with the same cause and reason share a row.
+ */
 function activityRows({ activities }: Simulation) {
   const rows: { readonly at: string; readonly text: string; readonly cause: string }[] = [];
   for (const { startMs, description, cause, notScaled } of activities.toSorted((a, b) => a.startMs - b.startMs)) {
@@ -89,7 +91,7 @@ function summaryOf({ minutes, targetValue, activities }: Simulation): readonly s
   ];
 }
 
-/** Returns a time since the start as text, such as `1h02m30s`. */
+/** Returns a time since the start as text such as `1h02m30s`. */
 function timeText(ms: number): string {
   const seconds = Math.round(ms / 1000);
   const [hours, rest] = [Math.floor(seconds / 3600), seconds % 3600];

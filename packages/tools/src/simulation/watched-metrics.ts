@@ -4,7 +4,7 @@ import { LoadError } from "./load.ts";
 
 /** A metric that a policy, or its alarm, evaluates. */
 export interface WatchedMetric {
-  /** The Id in metric math; the name of a single metric. */
+  /** The Id in metric math, or the name of the metric if there is only one. */
   readonly id: string;
   readonly metric: MetricName;
   readonly statistic: string;
@@ -12,7 +12,7 @@ export interface WatchedMetric {
   readonly periodMs: number;
 }
 
-/** A query of GetMetricData; checked when the policy was put. */
+/** A query of GetMetricData, which was checked when the policy was created. */
 interface Query {
   readonly Id: string;
   readonly Expression?: string;
@@ -32,7 +32,10 @@ interface Query {
 
 const minuteMs = 60_000;
 
-/** Throws LoadError for a metric with two statistics or periods, because only one can be replayed. */
+/**
+ * Returns the metrics that a policy or its alarm evaluates. Throws LoadError if a metric has two statistics or periods,
+ * because only one can be replayed.
+ */
 export function watchedMetrics(watched: EvaluatedMetric): readonly WatchedMetric[] {
   if (watched.kind === "metric") return [{ ...watched, id: watched.metric.metricName }];
   const found = (watched.queries as readonly Query[]).flatMap(({ Id: id, MetricStat: stat }): WatchedMetric[] => {
@@ -58,7 +61,7 @@ export function watchedMetrics(watched: EvaluatedMetric): readonly WatchedMetric
   return found;
 }
 
-/** Returns the title of its graph. */
+/** Returns the title of the graph of the evaluated metric. */
 export function titleOf(watched: EvaluatedMetric): string {
   if (watched.kind === "metric") return watched.metric.metricName;
   const returned = (watched.queries as readonly Query[]).find(({ ReturnData }) => ReturnData !== false);
@@ -66,7 +69,8 @@ export function titleOf(watched: EvaluatedMetric): string {
 }
 
 /**
- * Returns a recorder that sets a metric's value for a time, such that its statistic over its own period is that value.
+ * Returns a recorder of a metric's values. It records samples for the duration `forMs`, so that the metric's statistic
+ * over its period equals the given value.
  */
 export function metricRecorder(series: MetricStore, watched: WatchedMetric, forMs: number) {
   const { metric, unit, periodMs, statistic } = watched;

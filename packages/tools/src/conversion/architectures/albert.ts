@@ -3,7 +3,10 @@ import { ConversionError } from "../conversion-error.ts";
 import type { EncoderPlan, LayerNames } from "../encoder-plan.ts";
 import { bertEmbeddings } from "./bert.ts";
 
-/** Returns the plan of ALBERT: narrow embeddings, and groups of layers, each of which runs several times. */
+/**
+ * Returns the plan of ALBERT. Its embeddings are narrower than its layers, and it has groups of layers, each of which
+ * runs several times.
+ */
 export function albertPlan(architecture: string, config: ConfigReader): EncoderPlan {
   config.only("position_embedding_type", "absolute");
   const depth = config.count("num_hidden_layers", 12);

@@ -1,7 +1,7 @@
 import type { ConfigReader } from "../config-reader.ts";
 import type { EmbeddingNames, EncoderPlan, LayerNames } from "../encoder-plan.ts";
 
-/** Returns the names of a layer's tensors in BERT and models with its modules. */
+/** Returns the names of a layer's tensors in BERT and in models that use BERT's modules. */
 export function bertLayer(index: number): LayerNames {
   const layer = `encoder.layer.${index}`;
   return {
@@ -48,12 +48,15 @@ export function bertPlan(architecture: string, config: ConfigReader): EncoderPla
   };
 }
 
-/** Returns the plan of RoBERTa, whose position ids number only the non-padding tokens and start at `pad_token_id` + 1. */
+/**
+ * Returns the plan of RoBERTa. Its position ids count only the tokens that are not padding, and start at `pad_token_id`
+ * + 1.
+ */
 export function robertaPlan(architecture: string, config: ConfigReader): EncoderPlan {
   return { ...bertPlan(architecture, config), paddingId: config.size("pad_token_id", 1, 0) };
 }
 
-/** Returns the plan of ELECTRA: its embeddings may be narrower than its layers; its discriminator has no pooler. */
+/** Returns the plan of ELECTRA. Its embeddings may be narrower than its layers, and its discriminator has no pooler. */
 export function electraPlan(architecture: string, config: ConfigReader): EncoderPlan {
   const plan = bertPlan(architecture, config);
   const embeddingWidth = config.size("embedding_size", 128);

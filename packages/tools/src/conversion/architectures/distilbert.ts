@@ -2,7 +2,7 @@ import type { ConfigReader } from "../config-reader.ts";
 import type { EncoderPlan } from "../encoder-plan.ts";
 import { bertEmbeddings } from "./bert.ts";
 
-/** Returns the plan of DistilBERT: no segments, no pooler, names of its own. */
+/** Returns the plan of DistilBERT, which has no segments, no pooler, and different names of tensors. */
 export function distilbertPlan(architecture: string, config: ConfigReader): EncoderPlan {
   const hiddenWidth = config.size("dim", 768);
   return {

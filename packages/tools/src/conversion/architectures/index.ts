@@ -1,2 +1,2 @@
-/** Encoder architectures as rows: `model_type` of a config.json, and the reader of its plan. */
+/** The supported encoder architectures, by the `model_type` in config.json. */
 export { planEncoder } from "./plan-encoder.ts";

@@ -2,9 +2,13 @@ import type { ConfigReader } from "../config-reader.ts";
 import type { EncoderPlan } from "../encoder-plan.ts";
 import { bertEmbeddings, bertLayer, robertaPlan } from "./bert.ts";
 
-/** Returns the plan of MPNet: RoBERTa's positions, no segments, and a bias by distance that all layers share. */
+/**
+ * Returns the plan of MPNet. It has RoBERTa's positions, no segments, and a bias by token distance that all layers
+ * share.
+ */
 export function mpnetPlan(architecture: string, config: ConfigReader): EncoderPlan {
-  // The library sizes the table by this number, but always sorts distances into 32 buckets.
+  // `transformers` sizes the table by this number, but always assigns distances to 32 buckets. With another number, its
+  // results would differ.
   config.only("relative_attention_num_buckets", 32);
   const plan = robertaPlan(architecture, config);
   return {

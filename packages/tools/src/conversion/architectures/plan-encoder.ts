@@ -17,7 +17,7 @@ const plans: ReadonlyMap<string, (architecture: string, config: ConfigReader) =>
   ["albert", albertPlan],
 ]);
 
-/** Returns the plan of a config.json. Throws ConversionError, with its name, for an unknown encoder. */
+/** Returns the plan for a config.json. For an unknown encoder, throws ConversionError with the encoder's name. */
 export function planEncoder(config: Readonly<Record<string, unknown>>): EncoderPlan {
   const { model_type: type } = config;
   const known = [...plans.keys()].join(", ");

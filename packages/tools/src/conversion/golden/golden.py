@@ -1,11 +1,11 @@
-"""Made the JSON files beside it: tiny encoders as `transformers` builds them, and what they answer.
+"""Generates the JSON files in this directory: tiny encoders that `transformers` builds, and their outputs.
 
     python3 -m venv venv && venv/bin/pip install transformers torch
     venv/bin/python golden.py .
 
-Run once; the tests need neither transformers nor torch. A file holds the configuration as `save_pretrained` writes it, names and
-shapes of the weights, and inputs with the model's own outputs. The weights themselves are not in it: both sides make them of the
-tensor's name, in 32-bit integers.
+Run this only to change the files; the tests need neither transformers nor torch. A file contains the configuration in the format of
+`save_pretrained`, the names and shapes of the weights, and inputs with the model's outputs. It does not contain the weights: this
+program and the tests compute them from the tensors' names, with 32-bit integers.
 """
 
 import base64
@@ -66,7 +66,7 @@ def is_norm_weight(name):
 
 
 def cases(config):
-    """Returns three sentences padded to one length, one token alone, and a sentence of the model's maximum length."""
+    """Returns three sentences padded to the same length, a single token, and a sentence of the model's maximum length."""
     generator = np.random.default_rng(7)
     pad = config.pad_token_id
     longest = config.max_position_embeddings - (pad + 1 if pad > 0 else 0)
@@ -122,7 +122,7 @@ def make(name, target):
 
 
 def make_weights(target):
-    """Writes a file of weights as PyTorch does: all types, parameters, buffers, a view into a storage, a transposed
+    """Writes a PyTorch file of weights with all element types, parameters, buffers, a view into a storage, and a transposed
     tensor.
     """
     torch.manual_seed(7)
