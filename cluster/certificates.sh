@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# certificates.sh: functions of control-plane.sh and node.sh, which source it. They read `pki`, the folder of certificates.
+# certificates.sh: functions that create certificates, for control-plane.sh and node.sh. The variable `pki` is the folder of certificates.
 
 certificate() { # NAME SUBJECT [SUBJECT_ALTERNATIVE_NAMES]: writes NAME.crt and NAME.key of a client and server
   local names=${3:+subjectAltName=$3}

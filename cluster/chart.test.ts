@@ -21,7 +21,7 @@ interface Schema {
 const typeOf = (value: unknown) =>
   Array.isArray(value) ? "array" : Number.isInteger(value) ? "integer" : value === null ? "null" : typeof value;
 
-/** Returns where values and a schema differ: each has the other's names, types, enumerations and patterns. */
+/** Returns the differences between default values and a schema: missing names, other types, and values that the schema rejects. */
 function differences(path: string, value: unknown, schema: Schema | undefined): readonly string[] {
   if (schema === undefined) return [`${path} is not in the schema`];
   if (typeOf(value) !== schema.type) return [`${path} is of type ${typeOf(value)}, the schema's is ${schema.type}`];

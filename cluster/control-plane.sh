@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # control-plane.sh: starts etcd, kube-apiserver, kube-controller-manager and kube-scheduler in the background and returns when the API is ready.
-# lab.sh runs it, in namespaces that end these processes. Reads PROGRAMS (folder of binaries) and RUN (folder of state); writes below RUN:
+# lab.sh runs it in a pid namespace, whose end ends these processes. Reads PROGRAMS (folder of binaries) and RUN (folder of state); writes to RUN:
 # pki/ (certificates), logs/, admin.kubeconfig.
 set -euo pipefail
 address=10.99.0.1
@@ -31,7 +31,7 @@ start() { # NAME COMMAND...
   started=$!
 }
 
-# Without fsync: the laboratory's data need not survive the machine.
+# Disables fsync, because the data of the laboratory need not survive a crash of the machine.
 start etcd "$PROGRAMS/etcd" --data-dir "$RUN/etcd" --unsafe-no-fsync --listen-client-urls "$etcd" --advertise-client-urls "$etcd" \
   --listen-peer-urls "$peers" --initial-advertise-peer-urls "$peers" --initial-cluster "default=$peers"
 start apiserver "$PROGRAMS/kube-apiserver" --etcd-servers "$etcd" --bind-address "$address" --advertise-address "$address" --secure-port "$port" \
@@ -50,7 +50,7 @@ until "$PROGRAMS/kubectl" --kubeconfig "$RUN/admin.kubeconfig" get --raw /readyz
   fi
   sleep 0.25
 done
-# Shorter periods than the defaults, so that tests see within seconds that a node is gone (50 s by default).
+# Periods are shorter than the defaults, so that a lost node is detected within seconds (50 s by default).
 start controllers "$PROGRAMS/kube-controller-manager" --kubeconfig "$RUN/controllers.kubeconfig" \
   --authentication-kubeconfig "$RUN/controllers.kubeconfig" --authorization-kubeconfig "$RUN/controllers.kubeconfig" --bind-address 127.0.0.1 \
   --service-account-private-key-file "$pki/accounts.key" --root-ca-file "$pki/ca.crt" --use-service-account-credentials=true \

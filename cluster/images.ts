@@ -9,8 +9,8 @@ import { keepNewest } from "./keep-newest.ts";
 const root = join(import.meta.dirname, "..");
 
 /**
- * Returns the archive of Galatea's image with the wheel of `npm run build`. `packaging/offline-image.sh` makes it below `cacheDirectory` when the wheel
- * or the steps of the image have changed, which takes a minute. Only the newest is kept.
+ * Returns the path of the archive of Galatea's image with the wheel of `npm run build`. If the wheel or the steps of the image have changed,
+ * `packaging/offline-image.sh` builds the archive below `cacheDirectory`, which takes a minute. Only the newest archive is kept.
  */
 export async function ensureGalateaImage(cacheDirectory: string, making: Installation): Promise<string> {
   const dist = join(root, "dist");
@@ -31,7 +31,7 @@ export async function ensureGalateaImage(cacheDirectory: string, making: Install
   return join(folder, "galatea.tar");
 }
 
-/** Writes the archive of the image of pods' sandboxes, `laboratory.invalid/pause:1`, and returns its path. */
+/** Writes the archive of the sandbox image of pods, `laboratory.invalid/pause:1`, and returns its path. */
 export async function writePauseImage(programs: string, folder: string): Promise<string> {
   await mkdir(folder);
   await copyFile(join(programs, "pause"), join(folder, "pause"));

@@ -1,18 +1,18 @@
 #!/usr/bin/env bash
-# lab.sh NODES COMMAND...: a Kubernetes cluster of real nodes and containers on one machine, for the time of COMMAND. Run as root.
+# lab.sh NODES COMMAND...: runs COMMAND with a Kubernetes cluster of real nodes and containers on one machine. Run as root.
 #   PROGRAMS  folder that programs/build.sh has filled
 #   RUN       empty folder for state and logs
 #   IMAGES    archives that each node imports, separated by spaces
 # COMMAND gets KUBECONFIG, and kubectl and helm on its PATH. The exit status is that of COMMAND.
 #
 # Everything runs in namespaces of this run: pid, mount, net, ipc and uts for the laboratory, the same and a cgroup namespace for each node.
-# They have no route out of the machine. Nothing outside of them changes, and nothing is left when the run ends, also when it is killed, except
-# empty cgroups after SIGKILL, which the next run removes. The control plane is at 10.99.0.1:6443, node i at 10.99.0.(10+i), and its pods are in
+# They have no route out of the machine. Nothing outside of these namespaces changes, and nothing remains when the run ends or is killed, except
+# for empty cgroups after SIGKILL, which the next run removes. The control plane is at 10.99.0.1:6443, node i at 10.99.0.(10+i), and its pods are in
 # 10.244.i.0/24 (CNI's bridge plugin and static routes between nodes). kube-proxy gives services their addresses. There is no DNS.
 set -euo pipefail
 here=$(dirname "$(readlink -f "$0")")
 
-# Removes the cgroups of nodes of one run, which have no processes any more: `rmdir` refuses others.
+# Removes the cgroups of the nodes of a run that has ended; `rmdir` fails for a cgroup that still has processes.
 drop_cgroups() { # RUN_ID
   awk '$3 == "cgroup" { print $2 }' /proc/mounts | while read -r mount; do
     find "$mount" -maxdepth 5 -type d -name "$1-node*" 2> /dev/null | while read -r group; do
@@ -27,7 +27,7 @@ start_laboratory() {
   child=
   trap end_laboratory EXIT
   trap 'exit 143' TERM INT HUP
-  # SIGKILL of this script kills unshare, and that kills the first process of the pid namespace and so all in it.
+  # If this script is killed, unshare is killed too, and with it the first process of the pid namespace and thus all its processes.
   LAB_ID=galatea-lab-$$ LAB_STAGE=inside setpriv --pdeathsig KILL \
     unshare --mount --net --pid --uts --ipc --fork --mount-proc --kill-child "$here/lab.sh" "$@" &
   child=$!
@@ -51,7 +51,7 @@ end_laboratory() {
   done
 }
 
-# Moves this shell into its own cgroups below the present ones, which a cgroup namespace then shows as the root.
+# Moves this shell to new cgroups below its current ones; a cgroup namespace then shows the new cgroups as the root.
 enter_cgroups() { # NAME
   local mount type name own group
   while read -r _ mount type _; do
@@ -79,7 +79,7 @@ start_node() { # NUMBER
     LAB_STAGE=node NODE=$1 exec nsenter --net="/run/netns/$node" \
       unshare --cgroup --mount --pid --uts --ipc --fork --mount-proc --kill-child "$here/node.sh" > "$RUN/logs/$node.log" 2>&1
   ) &
-  # A test ends a node by killing this process.
+  # A test stops a node by killing this process.
   echo $! > "$RUN/$node.pid"
   disown
 }
@@ -99,9 +99,9 @@ run_inside() {
   export KUBECONFIG=$RUN/admin.kubeconfig PATH=$PROGRAMS:$PATH
   export HELM_CACHE_HOME=$RUN/helm HELM_CONFIG_HOME=$RUN/helm HELM_DATA_HOME=$RUN/helm
   for number in $(seq "$NODES"); do start_node "$number"; done
-  # Services by their addresses: the kube-proxy of the first node forwards these packets.
+  # Packets to addresses of services are routed to the first node, whose kube-proxy forwards them.
   ip route add 10.96.0.0/16 via 10.99.0.11
-  # Importing an image of hundreds of megabytes takes most of this.
+  # Most of this time is the import of an image of hundreds of megabytes.
   local deadline=$((SECONDS + 180))
   until [ "$(kubectl get nodes --no-headers 2> /dev/null | grep -cw Ready)" = "$NODES" ]; do
     if [ "$SECONDS" -gt "$deadline" ]; then

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# node.sh: one node of the laboratory: containerd, kubelet and kube-proxy, in its own namespaces and cgroups that lab.sh has made. Reads NODE
-# (its number), NODES, PROGRAMS, RUN and IMAGES, and keeps what it writes in $RUN/node$NODE. Needs cgroup v1.
+# node.sh: runs containerd, kubelet and kube-proxy of one node, in namespaces and cgroups that lab.sh has created. Reads NODE
+# (number of the node), NODES, PROGRAMS, RUN and IMAGES; writes only to $RUN/node$NODE. Needs cgroup v1.
 set -euo pipefail
 name=node$NODE
 address=10.99.0.$((10 + NODE))
@@ -22,10 +22,10 @@ isolate_files() {
   mount -t cgroup -o none,name=systemd cgroup /sys/fs/cgroup/systemd
   mount -t tmpfs tmpfs /run
   mkdir -p /run/lock
-  # What programs write below /var stays in the folder of the node.
+  # Files that programs write below /var are stored in the folder of the node.
   mount -t overlay overlay -o "lowerdir=/var,upperdir=$folder/var,workdir=$folder/var.work" /var
   mkdir -p /var/lib/cni /var/lib/kubelet /var/log/pods /var/log/containers /var/lib/volumes/1 /var/lib/volumes/2
-  # The kubelet sets these for the whole kernel: it writes to copies, and the machine keeps its own.
+  # The kubelet sets these parameters of the whole kernel. It gets copies, so that the settings of the machine do not change.
   local setting copy
   for setting in vm/overcommit_memory vm/panic_on_oom kernel/panic kernel/panic_on_oops kernel/keys/root_maxkeys kernel/keys/root_maxbytes; do
     copy=$folder/sysctl/${setting//\//.}
@@ -117,7 +117,7 @@ YAML
 }
 
 start_proxy() {
-  # With the administrator's certificate: nothing in the laboratory depends on kube-proxy's own permissions.
+  # Uses the administrator's certificate, because no test depends on the permissions of kube-proxy.
   "$PROGRAMS/kube-proxy" --kubeconfig "$RUN/admin.kubeconfig" --hostname-override "$name" --proxy-mode iptables --cluster-cidr 10.244.0.0/16 \
     --conntrack-max-per-core 0 --conntrack-tcp-timeout-established 0s --conntrack-tcp-timeout-close-wait 0s --oom-score-adj 0 \
     > "$folder/proxy.log" 2>&1 &

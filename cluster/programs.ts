@@ -8,7 +8,7 @@ import { keepNewest } from "./keep-newest.ts";
 
 const sources = join(import.meta.dirname, "programs");
 
-/** Programs that the laboratory takes from the machine, with the Debian package of each; Go comes from elsewhere. */
+/** Programs that must be installed on the machine, with the Debian package of each. Go is not among them. */
 const machinePrograms: Readonly<Record<string, string>> = {
   containerd: "containerd",
   runc: "runc",
@@ -22,7 +22,7 @@ const machinePrograms: Readonly<Record<string, string>> = {
   go: "golang (1.26 or newer)",
 };
 
-/** Returns the packages that the machine lacks, sorted. Programs are looked up in the folders of `path`. */
+/** Returns the Debian packages of missing programs, sorted. Looks for programs in the folders of `path` (as in PATH). */
 export function missingPackages(path: string): readonly string[] {
   const folders = [...path.split(delimiter), "/usr/sbin", "/sbin"];
   const isThere = (program: string) =>
@@ -41,7 +41,7 @@ function isExecutable(path: string): boolean {
   }
 }
 
-/** Returns the folder with the programs of Kubernetes, etcd, helm and pause. Builds them below `cacheDirectory` when their versions change. */
+/** Returns the folder with the programs of Kubernetes, etcd, helm and pause. Builds them below `cacheDirectory` if their sources changed. */
 export async function ensurePrograms(cacheDirectory: string, making: Installation): Promise<string> {
   const texts = ["build.sh", "kubernetes.go", "pause.go"].map((name) => readFileSync(join(sources, name)));
   const key = createHash("sha256").update(Buffer.concat(texts)).digest("hex").slice(0, 12);

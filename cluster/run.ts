@@ -1,6 +1,6 @@
 /**
- * `npm run cluster`: starts the laboratory, a Kubernetes cluster of two nodes on this machine, runs the tests of `cluster/tests` in it and ends it.
- * Run as root. With a command (`npm run cluster -- bash`) it runs that instead of the tests.
+ * The program of `npm run cluster`: starts a Kubernetes cluster of two nodes on this machine, runs the tests of `cluster/tests` in it, and
+ * stops it. Must run as root. With a command (`npm run cluster -- bash`), it runs this command instead of the tests.
  */
 import { spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
@@ -15,7 +15,7 @@ import { ensurePrograms, missingPackages } from "./programs.ts";
 
 const root = join(import.meta.dirname, "..");
 const nodes = 2;
-/** The most that one test may take: a pod's start, with a model's, is a part of a minute on a busy machine. */
+/** Time limit of a test. The start of a pod and its model can take most of a minute on a busy machine. */
 const testTimeoutMs = 300_000;
 
 process.exitCode = await main(process.argv.slice(2));
@@ -36,7 +36,7 @@ async function main(command: readonly string[]): Promise<number> {
   const cache = cacheDirectory(process.env);
   const folder = join(cache, "cluster/run");
   await mkdir(join(cache, "cluster"), { recursive: true });
-  // One laboratory at a time: the next one removes what a killed run has left in its folder.
+  // Only one laboratory may run at a time, because each removes the files of a killed run from the folder.
   using _lock = await acquireLock(join(cache, "cluster/run.lock"), ending.signal);
   await rm(folder, { recursive: true, force: true });
   await mkdir(folder);
@@ -46,7 +46,7 @@ async function main(command: readonly string[]): Promise<number> {
   const pause = await writePauseImage(programs, join(folder, "pause"));
   const environment = { PROGRAMS: programs, RUN: folder, IMAGES: `${pause} ${image}` };
   const status = await runLaboratory(command.length > 0 ? command : testCommand(), environment, ending.signal);
-  // After a failure the folder stays until the next run: it has the logs of every component.
+  // After a failure the folder is kept until the next run, because it has the logs of every component.
   if (status === 0) await rm(folder, { recursive: true });
   else process.stderr.write(`The logs of the laboratory are in ${folder}\n`);
   return status;
@@ -64,7 +64,7 @@ async function runLaboratory(
   signal: AbortSignal,
 ): Promise<number> {
   signal.throwIfAborted();
-  // lab.sh gets SIGTERM where this process is killed.
+  // If this process is killed, the kernel sends SIGTERM to lab.sh.
   const script = ["--pdeathsig", "TERM", join(root, "cluster/lab.sh"), String(nodes)];
   const child = spawn("setpriv", [...script, ...command], {
     cwd: root,

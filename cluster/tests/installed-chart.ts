@@ -6,10 +6,10 @@ import { PlatformClient } from "./platform-client.ts";
 export const root = join(import.meta.dirname, "../..");
 const chart = join(root, "charts/galatea");
 const run = promisify(execFile);
-/** The time that an installation or a replaced pod gets to become ready. */
+/** Time limit for an installation or a replaced pod to become ready. */
 const readyTimeout = "120s";
 
-/** Runs kubectl against the laboratory and returns what it printed. */
+/** Runs kubectl in the laboratory, and returns its output. */
 export async function kubectl(...args: readonly string[]): Promise<string> {
   return (await run("kubectl", args)).stdout;
 }
@@ -70,12 +70,12 @@ export class InstalledChart implements AsyncDisposable {
     return await kubectl("--namespace", this.namespace, ...args);
   }
 
-  /** Waits until the StatefulSet has the ready pod of its last change. */
+  /** Waits until the pod of the StatefulSet's current revision is ready. */
   async rolledOut(): Promise<void> {
     await this.kubectl("rollout", "status", "statefulset/galatea", `--timeout=${readyTimeout}`);
   }
 
-  /** Returns a client that reaches the platform through its Service, with the key of its Secret. */
+  /** Returns a client that calls the platform through its Service, with the key in its Secret. */
   async client(): Promise<PlatformClient> {
     const address = await this.kubectl("get", "service", "galatea", "--output=jsonpath={.spec.clusterIP}");
     const { data } = JSON.parse(await this.kubectl("get", "secret", "galatea-keys", "--output=json")) as {
@@ -88,7 +88,7 @@ export class InstalledChart implements AsyncDisposable {
     });
   }
 
-  /** Returns the state and log of the pod, for a failure's message. */
+  /** Returns the state and log of the pod, for error messages. */
   async #describe(): Promise<string> {
     const texts = [
       ["describe", "pods"],
@@ -104,7 +104,7 @@ export class InstalledChart implements AsyncDisposable {
   }
 }
 
-/** Returns the objects that the chart renders with values as of `--set`; rejects with helm's message where the schema rejects them. */
+/** Returns the objects that the chart renders with these values of `--set`. Rejects with helm's message if the schema rejects a value. */
 export async function rendered(values: readonly string[]): Promise<string> {
   const flags = ["--kube-version", "1.36.0", "--namespace", "rendered"];
   return await helm("template", "galatea", chart, ...flags, ...values.flatMap((each) => ["--set", each]));

@@ -10,7 +10,7 @@ export const podValues = [
   "instances.types.ml\\.t2\\.medium.memory=1Gi",
 ];
 
-/** The value that keeps instances on node2. */
+/** A value of the chart that places instances on node2. */
 export const onNode2 = "instances.types.ml\\.t2\\.medium.nodeSelector.kubernetes\\.io/hostname=node2";
 
 export interface InstancePod {
@@ -18,7 +18,7 @@ export interface InstancePod {
   readonly spec: { readonly nodeName?: string };
 }
 
-/** Returns the pods of instances, also those that are being deleted. */
+/** Returns the pods of instances, including pods that are being deleted. */
 export async function podsOf(chart: InstalledChart): Promise<readonly InstancePod[]> {
   const selector = "--selector=app.kubernetes.io/name=galatea-instance";
   const { items } = JSON.parse(await chart.kubectl("get", "pods", selector, "--output=json")) as {
@@ -27,7 +27,7 @@ export async function podsOf(chart: InstalledChart): Promise<readonly InstancePo
   return items;
 }
 
-/** Returns the only pod of an instance that is not being deleted. */
+/** Returns the only instance pod that is not being deleted. Fails if there is not exactly one. */
 export async function onlyPodOf(chart: InstalledChart): Promise<InstancePod> {
   const [pod, ...more] = (await podsOf(chart)).filter(({ metadata }) => metadata.deletionTimestamp === undefined);
   assert.ok(pod !== undefined);

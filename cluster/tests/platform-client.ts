@@ -20,7 +20,7 @@ const inService = { maxWaitTime: 120, minDelay: 1, maxDelay: 1 };
 const row = { datatype: "FP32", shape: [1, 4], data: [1, 2, 3, 4] };
 const body = JSON.stringify({ inputs: ["INPUT0", "INPUT1"].map((name) => ({ name, ...row })) });
 
-/** The AWS SDK for one platform, for endpoints of the example `add_sub`. */
+/** AWS SDK clients of one platform, for endpoints with the example model `add_sub`. */
 export class PlatformClient {
   readonly #s3: S3Client;
   readonly #sagemaker: SageMakerClient;
@@ -33,13 +33,13 @@ export class PlatformClient {
     this.#runtime = new SageMakerRuntimeClient(options);
   }
 
-  /** Creates a bucket, a model, an endpoint configuration and an endpoint of one name, and waits for the endpoint. */
+  /** Creates a bucket, a model, an endpoint configuration and an endpoint, all named `name`, and waits until the endpoint is in service. */
   async deploy(name: string): Promise<void> {
     await this.create(name, "ml.t2.medium");
     await this.inService(name);
   }
 
-  /** Like `deploy`, with instances of a type, and without a wait. */
+  /** Creates the same objects as `deploy`, with instances of the given type, and does not wait. */
   async create(name: string, InstanceType: ProductionVariantInstanceType): Promise<void> {
     await this.#s3.send(new CreateBucketCommand({ Bucket: name }));
     const Body = execFileSync("tar", ["-C", models, "-cz", "add_sub"]);
@@ -61,7 +61,7 @@ export class PlatformClient {
     await this.#sagemaker.send(new CreateEndpointCommand({ EndpointName: name, EndpointConfigName: name }));
   }
 
-  /** Waits until an endpoint has failed, and returns its FailureReason. */
+  /** Waits until an endpoint is `Failed`, and returns its FailureReason. */
   async failureReason(name: string): Promise<string> {
     const waiting = waitUntilEndpointInService({ client: this.#sagemaker, ...inService }, { EndpointName: name });
     await waiting.catch(() => {});
@@ -80,7 +80,7 @@ export class PlatformClient {
     await waitUntilEndpointInService({ client: this.#sagemaker, ...inService }, { EndpointName: name });
   }
 
-  /** Returns the sum of two rows, which the model computes. */
+  /** Invokes the endpoint, and returns the sum of two rows that the model has computed. */
   async invoke(name: string): Promise<readonly number[] | undefined> {
     const call = { EndpointName: name, ContentType: "application/json", Body: body };
     const response = await this.#runtime.send(new InvokeEndpointCommand(call));
@@ -88,7 +88,7 @@ export class PlatformClient {
     return outputs[0]?.data;
   }
 
-  /** Returns what the records have of a model and its endpoint, without what changes in the endpoint's life. */
+  /** Returns the descriptions of a model and its endpoint, without fields that change during the lifetime of the endpoint. */
   async records(name: string): Promise<readonly unknown[]> {
     const model = await this.#sagemaker.send(new DescribeModelCommand({ ModelName: name }));
     const endpoint = await this.#sagemaker.send(new DescribeEndpointCommand({ EndpointName: name }));

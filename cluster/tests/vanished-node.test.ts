@@ -1,4 +1,4 @@
-/** Ends node2. Its file is the last one in the order of names, because the laboratory has one node afterwards. */
+/** Stops node2. This file must be the last one by name, because the laboratory has only one node afterwards. */
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -19,6 +19,6 @@ test("an instance on a node that vanishes starts again in a pod on another node"
   t.diagnostic(`invoked again ${Math.round(performance.now() - start)} ms after the end of the node`);
   assert.deepEqual(await client.invoke("add-sub"), [2, 4, 6, 8]);
   assert.equal((await onlyPodOf(chart)).spec.nodeName, "node1");
-  // The pod of the lost node stays until Kubernetes hears from its kubelet.
+  // Kubernetes keeps the pod of a lost node until the kubelet reports again, so the test deletes it.
   await chart.kubectl("delete", "pod", pod.metadata.name, "--grace-period=0", "--force");
 });
