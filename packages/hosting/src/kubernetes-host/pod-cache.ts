@@ -5,8 +5,8 @@ import { instanceLabels, type Pod } from "./pod.ts";
 const retryMsMin = 500;
 const retryMsMax = 15_000;
 /**
- * Milliseconds between the end of a watch and the next list. Without this pause, an API that ends every watch at once would be called in a
- * busy loop.
+ * Milliseconds between the end of a watch and the next list. Without this pause, an API that ends every watch immediately would be called in
+ * a busy loop.
  */
 const relistMs = 1000;
 

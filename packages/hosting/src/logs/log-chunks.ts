@@ -2,7 +2,7 @@ import { open, type FileHandle } from "node:fs/promises";
 import { emptyIfMissing } from "./absent.ts";
 import { parseLogLines, type LogLine } from "./log-lines.ts";
 
-/** Bytes of a file that are read and parsed at once, which blocks the event loop for about two milliseconds. */
+/** Bytes of a file that are read and parsed in one step, which blocks the event loop for about two milliseconds. */
 const chunkBytes = 256 * 1024;
 
 export interface SegmentFile {

@@ -224,7 +224,7 @@ test("a captured record is in a file within a minute, so that a kill -9 loses at
   await using bench = new Bench({ fileCallsMax: 40 });
   const watch = bench.watch(null);
   const { put, clock } = bench;
-  // The store takes 20 s for each file.
+  // Each write to the store lasts 20 s.
   bench.put = async (bucket, key, body, options) => {
     await new Promise<void>((resolve) => void clock.timer(20_000, resolve));
     return await put(bucket, key, body, options);

@@ -3,7 +3,10 @@ import type { ModelState } from "./models-view.ts";
 /** The calls of SageMaker's multi-model contract that the model cache makes to a container. */
 export interface ModelContainer {
   load(model: { readonly id: string; readonly target: string }, signal: AbortSignal): Promise<ModelLoadReply>;
-  /** Resolves when the model is not loaded, also if it was never loaded. `target`: null for a model that only the container knows. */
+  /**
+   * Resolves when the model is not loaded, also if it was never loaded. `target`: null for a loaded model that is not on the
+   * instance's disk.
+   */
   unload(model: { readonly id: string; readonly target: string | null }, signal: AbortSignal): Promise<void>;
 }
 

@@ -21,7 +21,7 @@ export class ModelDemand {
     return this.#counts.get(target) ?? 0;
   }
 
-  /** Returns whether the model has at least the average number of pending requests. */
+  /** Returns true if the model has at least the average number of pending requests. */
   isMostlyFor(target: string): boolean {
     return this.of(target) * this.#counts.size >= this.#sum;
   }

@@ -54,7 +54,7 @@ export class ModelUnloads {
     return promise;
   }
 
-  /** Starts to unload a model that only the container knows; a failure is logged and not repeated. */
+  /** Starts to unload a loaded model that is not on the instance's disk; a failure is logged and not repeated. */
   unloadUnknown(id: string): void {
     this.#options.tasks.run(async (closing) => {
       try {

@@ -65,7 +65,7 @@ export class ModelsView {
     return this.demand.of(target) > 0 || model?.isLoading === true ? "coming" : "absent";
   }
 
-  /** Returns whether the model has at least the average number of pending requests. */
+  /** Returns true if the model has at least the average number of pending requests. */
   isBusyWith(target: string): boolean {
     return this.demand.isMostlyFor(target);
   }
@@ -75,7 +75,7 @@ export class ModelsView {
     return this.#current.get(target)?.wholeBytes ?? 0;
   }
 
-  /** Returns whether a model of this size fits without evicting a model that was used after `unusedSinceNs`. */
+  /** Returns true if a model of this size fits without evicting a model that was used after `unusedSinceNs`. */
   hasMemoryFor(bytes: number, unusedSinceNs: number): boolean {
     const { capacityBytes } = this.#memory;
     let { usedBytes } = this.#memory;

@@ -33,7 +33,7 @@ export interface NodesOptions {
   readonly nodes: readonly NodeDescription[];
   /** Returns the bytes that records and claims without records reserve for instances, with and without a node. */
   readonly recordedBytes: () => number;
-  /** Returns the same reservations as the number of instances of each size in bytes. */
+  /** Returns the reservations of `recordedBytes` as pairs of an instance size in bytes and the number of instances of this size. */
   readonly recordedCounts: () => Iterable<readonly [bytes: number, count: number]>;
   /** Returns the bytes of changes whose records are being written. */
   readonly pendingBytes: () => number;
@@ -152,7 +152,7 @@ export class Nodes implements InstancePlacer {
     return this.usedBytes <= this.memoryBytes;
   }
 
-  /** Counts the draining instances of an owner; `look` returns their current bytes. */
+  /** Counts the draining instances of an owner. `look` returns the draining instances at the time of the call. */
   countDraining(look: () => DrainingInstances): DrainingCount {
     const count = (bytes: number) => {
       this.#drainingBytes += bytes - (this.#draining.get(look) ?? 0);

@@ -11,7 +11,7 @@ export interface InstanceRequest {
   readonly labels?: Readonly<Record<string, string>>;
 }
 
-/** The reason why no node can take an instance. */
+/** The reason why an instance cannot be placed on any node. */
 export interface PlacementRefusal {
   /** The eligible node with the smallest shortage; null if no node has the required labels. */
   readonly closest: NodeId | null;
@@ -52,7 +52,7 @@ interface WithoutNode {
   readonly refusal: PlacementRefusal;
 }
 
-/** Places instances of the given bytes one after the other. Returns the nodes with the added reservations, and the first instance that fits on no node. */
+/** Places instances of the given bytes one after another. Returns the nodes with the added reservations, and the first instance that fits on no node. */
 export function placeInstances(
   nodes: readonly Node[],
   memoryBytesOfEach: Iterable<number>,

@@ -21,7 +21,7 @@ async function keysOf(store: BucketStore, prefix = ""): Promise<string[]> {
   return page.objects.map((head) => head.key);
 }
 
-/** Known deviations of other S3 services. The contract tolerates those that the caller names. */
+/** Known deviations of other S3 services. The contract tolerates the deviations that the caller names. */
 export type AllowedDifference =
   /** Keys are file paths. Components that are empty, `.`, `..` or over 255 bytes may fail, as may `a` if `a/b` exists. */
   | "keys are file paths"

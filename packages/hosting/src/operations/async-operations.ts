@@ -316,8 +316,8 @@ export class AsyncInferences implements AsyncDisposable {
   }
 
   /**
-   * Retries a failed read after a pause. After the last attempt, the request leaves the queue; its record stays on disk
-   * and is queued again when the platform restarts.
+   * Retries a failed read after a pause. After the last attempt, the request is removed from the queue. Its record stays on disk and
+   * is queued again when the platform restarts.
    */
   #retryRead(queue: EndpointQueue, entry: QueuedInvocation, error: unknown): void {
     const { fleet, limits } = this.#options;

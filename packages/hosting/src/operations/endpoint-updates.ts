@@ -38,7 +38,10 @@ export interface VariantSizeChange {
   readonly concurrency?: Partial<ServerlessConcurrency>;
 }
 
-/** Returns the next generation in which variants keep the retained properties of the current variants of the same names. */
+/**
+ * Returns the next generation, in which each variant keeps the retained properties of the current variant with the same
+ * name.
+ */
 export function keepVariantProperties(
   next: Generation,
   from: Generation,

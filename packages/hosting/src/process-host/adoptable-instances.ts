@@ -35,7 +35,7 @@ export class AdoptableInstances {
       await Promise.all(files.map((file) => stopContainerProcess(file?.process ?? null, clock)));
       for (const path of paths) await rm(path, { recursive: true, force: true });
     }
-    // Deletes stale sockets: those of killed processes, and those that no container file mentions.
+    // Deletes stale sockets: sockets of killed processes, and sockets that no container file mentions.
     for (const name of await readdir(socketsDirectory)) {
       const path = join(socketsDirectory, name);
       if (!sockets.has(path)) await rm(path, { force: true });

@@ -14,8 +14,8 @@ export class Leases {
   readonly #holders = new Map<string, Holder>();
 
   /**
-   * Runs work for a key; the work must not reject. If the key is held, aborts the holder's signal and returns; this work starts when the
-   * holder's work has ended. If several works wait, only the last one runs.
+   * Runs work for a key; the work must not reject. If other work for the key is running, aborts the signal of that work and returns; the new
+   * work starts when that work has ended. If several works wait, only the last one runs.
    */
   async hold(key: string, work: Work): Promise<void> {
     const current = this.#holders.get(key);

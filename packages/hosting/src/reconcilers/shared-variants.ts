@@ -112,7 +112,7 @@ export class SharedVariants {
     });
   }
 
-  /** Removes instances without copies, last ones first, down to ManagedInstanceScaling's minimum. */
+  /** Removes instances without copies, starting with the last instance, down to ManagedInstanceScaling's minimum. */
   async release(record: ComponentRecord, all: () => readonly ComponentRecord[], signal: AbortSignal): Promise<void> {
     await this.#growing.run(nameKey(record.endpointName), async () => {
       const shared = await this.find(record);

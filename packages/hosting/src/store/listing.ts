@@ -55,8 +55,8 @@ export function sortValues({ name, createdMs, state }: Listed): Readonly<Record<
 }
 
 /**
- * Reads one page of a listing. The database index gives the order and the start position, so that only the records of
- * the page are read, plus those that the filter rejects. Calls `nextTick` between reads to yield to the event loop.
+ * Reads one page of a listing. The database index gives the order and the start position, so that only the page's records and
+ * records that the filter rejects are read. Calls `nextTick` between reads to yield to the event loop.
  */
 export async function listPage<Value extends Listed>(
   kind: RecordKind<Value>,

@@ -228,8 +228,8 @@ export class JobRun {
 }
 
 /**
- * Returns an error for two inputs with the same output key. SageMaker does not document this case; an error prevents
- * that one output silently replaces the other.
+ * Returns an error for two inputs with the same output key. SageMaker does not document this case; without an error,
+ * one output would silently replace the other.
  */
 function sameOutput({ place, output }: InputObject, siblingKey: string): TransformError {
   const text =

@@ -29,7 +29,7 @@ export interface ResponseSizes {
   bytesMax: number;
 }
 
-/** Maximum total bytes of responses that wait for earlier ones; the same as for payloads. */
+/** Maximum total bytes of responses that wait for earlier responses; equal to the maximum for payloads. */
 const responsesBytesMax = 100 * 2 ** 20;
 /** Bytes that are reserved for each of the first responses of a job. */
 const firstResponseBytes = 64 * 1024;

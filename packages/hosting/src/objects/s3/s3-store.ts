@@ -230,8 +230,8 @@ class S3Store implements BucketStore {
   }
 
   /**
-   * Resolves with the head of a written object. Reads the head from the service, which knows the date, if the object
-   * still has the written ETag.
+   * Resolves with the head of a written object. Reads the head from the service, because only the service knows the
+   * date. If the object no longer has the written ETag, builds the head from `known`.
    */
   async #written(
     bucket: string,

@@ -2,7 +2,8 @@ import type { DocumentChange } from "../documents.ts";
 import { DocumentMemory } from "../memory-documents.ts";
 
 /**
- * In-memory documents that keep a copy of their state after each write: the state that a crash at that point leaves.
+ * In-memory documents that keep a copy of their state after each write. Each copy is the state after a crash at that
+ * point.
  */
 export class RememberedMemory extends DocumentMemory {
   readonly lives: DocumentMemory[] = [];
