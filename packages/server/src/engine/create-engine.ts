@@ -301,7 +301,7 @@ export class EngineCore implements Engine, AsyncDisposable {
 
   async #endSpace(space: OpenSpace): Promise<void> {
     const { namespace } = space;
-    // Lets the caller mark the namespace as closing first. Without this, `#drain` could end while new calls are still accepted.
+    // Yields first, so that `closeNamespace` has marked the namespace as closing before the drain begins.
     await Promise.resolve();
     await this.#drain(namespace);
     const served = await Promise.all(

@@ -26,7 +26,8 @@ function normalized(power: number): { significand: bigint; exponent: number } {
 /**
  * The powers of ten of Grisu: 10^-348, 10^-340 ... 10^340. `high` * 2^48 + `middle` * 2^24 + `low` is the significand. The distance from a
  * double to the ends of its interval is 2^-54 of the power (2^-55 below a power of two). `above` and `halfBelow` are the integer parts of
- * these distances. The fractional parts are rounded in the direction that makes the interval narrower.
+ * these distances. The other tables have the fractional parts, rounded down for the upper end and up for the lower end, as the sums in
+ * `ShortestDouble` need.
  */
 export const cachedPowers = (() => {
   const table = () => new Float64Array(count);

@@ -212,8 +212,8 @@ class MemoryArena implements Arena {
     let dirtyBefore = this.#runs.dirtyGranules;
     let start = this.#runs.allocate(granules);
     if (start === -1) {
-      // The arena may have enough free memory in adjacent runs that are not merged (dirty and clean ones), or in empty slabs. Makes all of
-      // it clean runs, which are merged, and tries the allocation again.
+      // There may be enough free memory, but in adjacent dirty and clean runs, which are not merged, or in empty slabs. Makes all of it
+      // clean, so that the runs are merged, and tries the allocation again.
       this.#closeEmptySlabs();
       this.#punchFree(Infinity);
       dirtyBefore = 0;

@@ -80,7 +80,7 @@ export class TritonCalls implements ContainerCalls {
       if (type === "infer") await this.#infer(exchange, target);
       else await this.#generate(type, exchange, target);
     } catch (thrown) {
-      // Errors that occur before the inference, such as an unknown model, have the same content type as its own errors.
+      // Errors that occur before the inference, such as an unknown model, are sent with the same content type as errors of the inference.
       if (!(thrown instanceof InferenceError) || thrown instanceof BodyError) throw thrown;
       throw new InferCallError(thrown, type === "infer" ? "text/plain" : "application/json");
     }

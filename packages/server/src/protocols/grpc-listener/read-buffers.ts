@@ -8,8 +8,8 @@ const freedBytesMin = 16 * 1024;
 
 /**
  * Frees the read buffers of a connection as soon as their bytes were consumed, so that the allocator reuses the memory for the next read.
- * Without this, each read allocates 64 KiB for the garbage collector to free, which then marks the whole heap after every 8 MB. With
- * requests of 1 MB, that took more than half of the CPU time (bench/rows/large-messages.ts).
+ * Without this, each read adds 64 KiB that only the garbage collector frees, and it marks the whole heap after every 8 MB. With requests of
+ * 1 MB, that took more than half of the CPU time (bench/rows/large-messages.ts).
  *
  * node:http2 cuts the contents of DATA frames from a read buffer and pushes them to their streams, one slice after another. A buffer may be
  * freed if each of its slices was consumed during its push; therefore all streams of the connection are watched. The buffer is freed when
