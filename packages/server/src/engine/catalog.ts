@@ -6,7 +6,7 @@ export interface CatalogModel {
   readonly servedName: string;
   readonly modelDirectory: string;
   readonly config: ModelConfig;
-  /** Ascending; empty when the version policy selects no version on disk. */
+  /** Versions to serve, ascending; empty if the version policy selects no version on disk. */
   readonly versions: readonly { readonly version: number; readonly directory: string }[];
   /** Names of directories, such as `v1`, that are ignored because they are not version numbers. */
   readonly misnamedVersions: readonly string[];

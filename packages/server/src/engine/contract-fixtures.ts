@@ -10,7 +10,7 @@ export type ContractTensor = readonly ["INT32" | "BYTES", readonly number[]];
 export interface ContractModel {
   readonly inputs: Readonly<Record<string, ContractTensor>>;
   readonly outputs: Readonly<Record<string, ContractTensor>>;
-  /** 0 for a model that does not batch. */
+  /** Maximum batch size; 0 for a model that does not batch. */
   readonly maxBatchSize: number;
   readonly decoupled: boolean;
 }

@@ -4,10 +4,10 @@ import type { ModelView } from "./model-view.ts";
 
 /** The model of a request, as the client names it. */
 export interface ModelTarget {
-  /** An empty string is the server's own repositories; otherwise the namespace under which a model archive was registered. */
+  /** Namespace under which a model archive was registered; empty for the server's own repositories. */
   readonly namespace: string;
   readonly modelName: string;
-  /** An empty string selects the highest ready version. */
+  /** Version to use; an empty string selects the highest ready version. */
   readonly modelVersion: string;
 }
 
@@ -38,7 +38,7 @@ export interface Serving {
   open(target: ModelTarget): ServedModel;
   serverMetadata(): ServerMetadata;
   modelMetadata(target: ModelTarget): ModelMetadata;
-  /** Empty strings select all models, or all versions. */
+  /** Returns the statistics of ready versions. An empty name selects all models, and an empty version all versions. */
   statistics(modelName: string, modelVersion: string): readonly ModelStatistics[];
 }
 
@@ -74,7 +74,7 @@ export interface NamespaceSource {
 export interface LoadOverride {
   /** ModelConfig as JSON text (load parameter `config`). */
   readonly configJson: string | null;
-  /** `file:<path>` parameters: path inside the model directory to content. */
+  /** Contents of the `file:<path>` parameters, by path inside the model directory. */
   readonly files: ReadonlyMap<string, Uint8Array>;
 }
 
@@ -87,7 +87,7 @@ export interface ServerMetadata {
 export interface TensorMetadata {
   readonly name: string;
   readonly datatype: Datatype;
-  /** Includes the batch dimension as -1 if the model batches. */
+  /** Shape of the tensor; if the model batches, the first dimension is the batch and is -1. */
   readonly shape: readonly number[];
 }
 
@@ -127,7 +127,7 @@ export interface ModelStatistics {
 
 export interface IndexEntry {
   readonly name: string;
-  /** Empty for a model that was never loaded. */
+  /** Version number; empty for a model that was never loaded. */
   readonly version: string;
   readonly state: "" | "UNKNOWN" | "READY" | "UNAVAILABLE" | "LOADING" | "UNLOADING";
   readonly reason: string;

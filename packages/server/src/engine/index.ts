@@ -17,7 +17,7 @@ export type {
 } from "./engine.ts";
 export { outputLabels, type ModelView } from "./model-view.ts";
 export type { EngineMetrics } from "./observers.ts";
-/** Request checks and model descriptions, shared by every implementation of Engine. They are pure functions. */
+/** Pure functions that check requests and describe models, shared by every implementation of Engine. */
 export { checkRequest } from "./check-request.ts";
 export { modelMetadata } from "./metadata.ts";
 export { modelFacts, type ModelFacts } from "./model-facts.ts";

@@ -5,7 +5,7 @@ import type { ModelConfig } from "../modelconfig/index.ts";
 
 const labelFileBytesMax = 16 * 1024 * 1024;
 
-/** Returns the lines of the label file of each output; read once, when a version loads. */
+/** Returns the lines of each output's label file, by output name. Called once, when a version loads. */
 export async function readLabels(
   modelDirectory: string,
   config: ModelConfig,

@@ -171,7 +171,7 @@ export class ModelLoader {
     throw new LoadFailure(entry.name, failures.join(""), { cause: error });
   }
 
-  /** Runs checks between an ensemble and its steps. A failure is logged without a version, as in Triton. */
+  /** Runs checks of an ensemble against its steps. A failure is logged without a version, as in Triton. */
   async #namingNoVersion(entry: ModelEntry, found: CatalogModel, work: () => void | Promise<void>): Promise<void> {
     try {
       await work();

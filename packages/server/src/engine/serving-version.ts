@@ -53,7 +53,7 @@ export class ServingVersion implements AsyncDisposable {
   constructor(parts: {
     config: ModelConfig;
     version: number;
-    /** Null for an ensemble, which has no instances of its own. */
+    /** The loaded model; null for an ensemble, which has no instances. */
     model: LoadedModel | null;
     /** The versions that an ensemble's steps run on, which stay loaded until the ensemble has ended; empty for a model. */
     steps: readonly ServingVersion[];

@@ -57,7 +57,7 @@ export interface Instance {
    * 2 or more, which hides the latency of handing over a batch. The instance still executes them one after another.
    */
   readonly executionsMax: number;
-  /** Null for an instance without a worker process. */
+  /** Availability of the instance's worker; null for an instance without a worker process. */
   readonly supervision: InstanceSupervision | null;
   execute(batch: readonly InferenceRequest[]): Promise<Execution>;
   /**

@@ -13,18 +13,18 @@ export interface SequenceFlags {
 
 /** The fields of a request except its tensors: plain data, which can be sent to another thread. */
 export interface RequestHead {
-  /** An empty string when the client gave none. */
+  /** Id from the client; empty if the client sent none. */
   readonly id: string;
-  /** An empty string is the server's own repositories; otherwise the namespace under which a model archive was registered. */
+  /** Namespace under which a model archive was registered; empty for the server's own repositories. */
   readonly namespace: string;
   readonly modelName: string;
-  /** An empty string selects the highest ready version. */
+  /** Version to use; an empty string selects the highest ready version. */
   readonly modelVersion: string;
   /** Names of the requested outputs; null selects all. */
   readonly requestedOutputs: readonly string[] | null;
   readonly parameters: ReadonlyMap<string, ParameterValue>;
   readonly sequence: SequenceFlags | null;
-  /** 0 selects the model's default priority level. */
+  /** Priority level, of which 1 is the highest; 0 selects the model's default level. */
   readonly priority: number;
   /** Queue timeout from the client in microseconds, which models can read; 0 for none. */
   readonly queueTimeoutUs: number;

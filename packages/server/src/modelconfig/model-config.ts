@@ -8,12 +8,12 @@ import type { ModelConfigMessage } from "./message.ts";
  */
 export interface ModelConfig {
   readonly name: string;
-  /** "ensemble" or a legacy platform name; "" when the configuration names a backend. */
+  /** Name of the platform: "ensemble" or a legacy name; "" if the configuration names a backend. */
   readonly platform: string;
-  /** "python", "onnxruntime", ...; "" for ensembles. */
+  /** Name of the backend, such as "python" or "onnxruntime"; "" for ensembles. */
   readonly backend: string;
   readonly versionPolicy: VersionPolicy;
-  /** 0: the model does not batch, and its shapes have no batch dimension. */
+  /** Maximum batch size; 0 for a model that does not batch, whose shapes have no batch dimension. */
   readonly maxBatchSize: number;
   readonly inputs: readonly InputConfig[];
   readonly outputs: readonly OutputConfig[];
@@ -24,7 +24,7 @@ export interface ModelConfig {
   readonly parameters: ReadonlyMap<string, string>;
   readonly metricTags: ReadonlyMap<string, string>;
   readonly decoupled: boolean;
-  /** `optimization.graph.level`; 0 when absent. */
+  /** Value of `optimization.graph.level`; 0 if absent. */
   readonly graphLevel: number;
   /** The completed protobuf message of the configuration. */
   readonly message: ModelConfigMessage;
@@ -51,7 +51,7 @@ export interface OutputConfig {
   readonly datatype: Datatype;
   readonly dims: readonly number[];
   readonly backendDims: readonly number[];
-  /** "" when the output has no labels. */
+  /** Name of the label file; "" if the output has no labels. */
   readonly labelFilename: string;
 }
 
@@ -59,11 +59,11 @@ export type SchedulingConfig = { readonly kind: "direct" } | DynamicBatchingConf
 
 export interface DynamicBatchingConfig {
   readonly kind: "dynamic";
-  /** Ascending. Never empty: when not configured, completion sets `[maxBatchSize]`, as Triton does. */
+  /** Preferred batch sizes, ascending. Never empty: if none are configured, completion sets `[maxBatchSize]`, as Triton does. */
   readonly preferredBatchSizes: readonly number[];
   readonly queueDelayMaxUs: number;
   readonly preserveOrdering: boolean;
-  /** Number of priority levels, of which 1 is the highest; 0: no priorities. */
+  /** Number of priority levels, of which 1 is the highest; 0 if the model has no priorities. */
   readonly priorityLevels: number;
   readonly defaultPriorityLevel: number;
   readonly defaultQueuePolicy: QueuePolicy;
@@ -72,17 +72,17 @@ export interface DynamicBatchingConfig {
 
 export interface QueuePolicy {
   readonly timeoutAction: "REJECT" | "DELAY";
-  /** Queue timeout in microseconds; 0: none. */
+  /** Queue timeout in microseconds; 0 for no timeout. */
   readonly defaultTimeoutUs: number;
   readonly allowTimeoutOverride: boolean;
-  /** Maximum number of waiting requests; 0: only the server's own limit applies. */
+  /** Maximum number of waiting requests; if it is 0, only the server's own limit applies. */
   readonly queueLengthMax: number;
 }
 
 export interface EnsembleConfig {
   readonly kind: "ensemble";
   readonly steps: readonly EnsembleStepConfig[];
-  /** Maximum number of concurrent requests to each step; 0: unlimited. */
+  /** Maximum number of concurrent requests to each step; 0 for no limit. */
   readonly inflightRequestsMax: number;
 }
 
@@ -108,7 +108,7 @@ export interface WarmUpSample {
 
 export interface WarmUpInput {
   readonly name: string;
-  /** Null when none is configured. */
+  /** Datatype of the input; null if none is configured. */
   readonly datatype: Datatype | null;
   /** Dimensions without the batch dimension. */
   readonly dims: readonly number[];

@@ -21,7 +21,7 @@ const joiningBackends: ReadonlySet<string> = new Set(["onnxruntime", "fil", "pyt
 /** Backends that support batch_input and batch_output (ragged batches). */
 const raggedBackends: ReadonlySet<string> = new Set(["tensorflow"]);
 
-/** Features of a configuration that are not implemented. Hints that only affect speed are accepted, and not listed. */
+/** Features of a configuration that are not implemented. The list omits hints that affect only speed, which are accepted and ignored. */
 export const unsupportedFeatures: readonly UnsupportedFeature[] = [
   { field: "sequence_batching", used: (m) => m.schedulingChoice.case === "sequenceBatching" },
   { field: "response_cache", when: "`enable: true`", used: (m) => m.responseCache?.enable === true },

@@ -43,7 +43,7 @@ export interface FakeModelOptions {
   readonly decoupled?: boolean;
   readonly labels?: readonly string[];
   readonly usesArena?: boolean;
-  /** False to leave the model unloaded in the repository until a test loads it. */
+  /** False if the model is in the repository but not loaded at the start; a test may then load it. */
   readonly loaded?: boolean;
   readonly run: FakeModel;
 }

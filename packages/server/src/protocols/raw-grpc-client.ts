@@ -1,7 +1,7 @@
 import { connect, type IncomingHttpHeaders } from "node:http2";
 
 export interface GrpcCall {
-  /** `/<package>.<service>/<method>` */
+  /** Path of the method: `/<package>.<service>/<method>`. */
   readonly path: string;
   readonly metadata: Readonly<Record<string, string>>;
   /** The framed messages: one flag byte and four length bytes precede each message. */

@@ -1,2 +1,2 @@
-/** The location of the Python programs that workers run. A separate module, for callers that do not need the Python backend. */
+/** The location of the Python programs that workers run. It is a separate module for callers that do not need the Python backend. */
 export { workerDirectory } from "./worker-directory.ts";

@@ -74,7 +74,8 @@ export async function listVersions(
 }
 
 /**
- * Returns whether a directory is a model, not a repository: it contains a configuration or versions, and its directories contain neither.
+ * Returns whether a directory is a model and not a repository. A model contains a configuration or versions, and none of its subdirectories
+ * contains either.
  */
 export async function isModelDirectory(directory: string): Promise<boolean> {
   if (!(await looksLikeModel(directory))) return false;

@@ -13,7 +13,7 @@ export interface ModelOverride {
 }
 
 export interface CatalogOptions extends ReadOptions {
-  /** `--model-repository`, in order; absolute. */
+  /** Absolute paths of the model repositories, in the order of the flags `--model-repository`. */
   readonly repositoryDirectories: readonly string[];
   /** Serves one directory under another name, for an archive registered through the container API; null otherwise. */
   readonly mapping: { readonly directoryName: string; readonly servedName: string } | null;

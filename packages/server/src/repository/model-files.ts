@@ -16,7 +16,7 @@ export interface FoundModel {
   readonly servedName: string;
   readonly modelDirectory: string;
   readonly config: ModelConfig;
-  /** Ascending; empty when the version policy selects no version on disk. */
+  /** Versions to serve, ascending; empty if the version policy selects no version on disk. */
   readonly versions: readonly { readonly version: number; readonly directory: string }[];
   /** Names of directories, such as `v1`, that are ignored because they are not version numbers. */
   readonly misnamedVersions: readonly string[];
@@ -30,7 +30,7 @@ export interface ModelLocation {
 }
 
 export interface ReadOptions {
-  /** `--model-config-name`: `configs/<name>.pbtxt` is tried before config.pbtxt; "" for none. */
+  /** Value of `--model-config-name`; "" for none. The file `configs/<name>.pbtxt` is tried before config.pbtxt. */
   readonly configName: string;
   /** False if models without a configuration file are rejected (`--disable-auto-complete-config`). */
   readonly autoComplete: boolean;

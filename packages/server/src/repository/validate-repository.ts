@@ -245,7 +245,7 @@ function absentVersions({ name, scheduling }: ModelConfig, checked: ReadonlyMap<
   });
 }
 
-/** Returns the first position in the file of a name that the message quotes; without one, the beginning of the file. */
+/** Returns the first position in the file of a name that the message quotes, or the beginning of the file if it contains no such name. */
 function placeOf(message: string, text: string): { line: number; column: number } {
   for (const [, quoted] of message.matchAll(/'([^']+)'/g)) {
     const word = quoted!.split(".").at(-1)!;

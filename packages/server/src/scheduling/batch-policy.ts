@@ -3,11 +3,11 @@ import type { InferenceRequest } from "../inference/index.ts";
 
 /** The parameters of batching, converted to the units in which the scheduler compares them. */
 export interface BatchPolicy {
-  /** At least 1. */
+  /** Maximum batch size; at least 1. */
   readonly batchSizeMax: number;
   readonly preferredBatchSizes: ReadonlySet<number>;
   readonly preferredBatchSizeLargest: number;
-  /** 0: never wait for more requests. */
+  /** Maximum time for which a request waits for others; 0 if batches never wait for more requests. */
   readonly queueDelayMaxNs: number;
 }
 
@@ -46,7 +46,10 @@ export interface CandidateQueue<Candidate extends BatchCandidate> {
   after(candidate: Candidate): Candidate | null;
 }
 
-/** `complete`: waiting cannot improve the batch, because it is full or has reached the largest preferred size. */
+/**
+ * The decision to send a batch or to wait. `complete` is true if waiting cannot improve the batch, because it is full or has reached the
+ * largest preferred size.
+ */
 export type BatchDecision =
   | { readonly kind: "send"; readonly requestCount: number; readonly complete: boolean }
   | { readonly kind: "wait"; readonly untilNs: number };

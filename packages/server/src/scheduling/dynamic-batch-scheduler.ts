@@ -53,7 +53,10 @@ class DynamicBatchScheduler implements Scheduler, RequestOwner, PoolEvents {
   readonly #pool: InstancePool;
   readonly #drain = new Drain();
   readonly #delayOver: WakeUp;
-  /** Null with a queue delay, with preferred sizes other than the maximum, or with several instances. */
+  /**
+   * Decides whether a batch waits for returning clients. Null if the model has a queue delay, preferred sizes other than the maximum, or
+   * several instances.
+   */
   readonly #delayEstimator: BatchDelayEstimator | null;
   #gathering: Disposable | null = null;
   readonly #form = () => this.#formBatches();

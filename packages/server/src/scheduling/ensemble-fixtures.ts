@@ -33,7 +33,7 @@ export function output(name: string, dims: readonly number[] = [-1]): OutputConf
   return { name, datatype: "FP32", dims, backendDims: dims, labelFilename: "" };
 }
 
-/** `"a: X>Y,Z"` is a step of model a whose input `X_in` reads tensor X and whose outputs `Y_out`, `Z_out` write Y and Z. */
+/** Parses steps. `"a: X>Y,Z"` is a step of model a whose input `X_in` reads tensor X and whose outputs `Y_out`, `Z_out` write Y and Z. */
 export function steps(...texts: string[]): EnsembleStepConfig[] {
   return texts.map((text) => {
     const [modelName, from, to] = text.split(/: |>/) as [string, string, string];

@@ -29,7 +29,7 @@ export class EnsembleFrame {
   readonly #run: FrameRun;
   readonly #tensors: (StoredTensor | null)[];
   readonly #waitsFor: number[];
-  /** Acknowledges the response to the step that sent it, which may then send another one. */
+  /** Acknowledges the response that created this frame, so that the step may send another one. */
   #taken: (() => void) | null;
   /**
    * Number of conditions that withhold the acknowledgement: the frame has not ended, its response is not sent, or a child frame is not

@@ -8,7 +8,7 @@ export interface GraphStep {
   /** Index in the configuration. */
   readonly index: number;
   readonly modelName: string;
-  /** -1 for the latest version. */
+  /** Required version of the step's model; -1 for the latest version. */
   readonly modelVersion: number;
   readonly batches: boolean;
   /** True if the model is decoupled: it sends any number of responses, and the steps that read them run once for each response. */

@@ -25,7 +25,7 @@ export class ResponseOrder {
     this.#advance();
   }
 
-  /** Called when a request has settled out of order. */
+  /** Records that a request has settled out of order, and settles the responses that it blocked. */
   left(was: UnsettledState): void {
     if (was === "ended") this.endedCount--;
     this.#leftCount++;

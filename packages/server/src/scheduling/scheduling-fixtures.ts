@@ -179,7 +179,7 @@ export function cancelledOutcome(id: string): string {
 export interface Sent {
   readonly record: RequestRecord;
   readonly controller: AbortController;
-  /** "waiting", the response's model name, or "CODE message". */
+  /** State of the request: "waiting", the model name of its response, or "CODE message" of its error. */
   outcome: string;
   releaseCount: number;
 }

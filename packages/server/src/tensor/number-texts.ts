@@ -10,7 +10,7 @@ const slotCount = 2 ** slotCountLog2;
  */
 export class NumberTexts {
   readonly #bits = new Int32Array(slotCount);
-  /** Length 0 marks an empty slot. */
+  /** Length of the text in each slot; 0 for an empty slot. */
   readonly #lengths = new Uint8Array(slotCount);
   readonly #texts = new DataView(new ArrayBuffer(slotCount * textBytes));
   /** Number of texts added to the cache, and of texts found in it. */

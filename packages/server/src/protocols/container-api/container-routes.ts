@@ -38,7 +38,7 @@ export interface ContainerRoutesOptions {
   /** The model that /invocations calls. */
   readonly defaultModelName: string;
   readonly language: ContainerFormat;
-  /** The directory that replaces /opt/ml. */
+  /** The directory that the server uses instead of /opt/ml. */
   readonly mlRoot: string;
   /** Returns the directory of an unpacked archive that is the model to serve, and the repository that contains it. */
   readonly chooseModelDirectory: (

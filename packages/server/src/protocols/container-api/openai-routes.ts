@@ -8,7 +8,7 @@ const openAiPaths: ReadonlySet<string> = new Set([
 
 /** A call of the OpenAI API, for the container's own model or for an archive. The id of the archive precedes the path in the URL. */
 export interface OpenAiRoute {
-  /** Null for the container's own model. */
+  /** Id of the archive; null for the container's own model. */
   readonly id: string | null;
   /** Path without the archive's id. */
   readonly path: string;

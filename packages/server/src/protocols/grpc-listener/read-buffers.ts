@@ -18,7 +18,7 @@ const freedBytesMin = 16 * 1024;
 export class ReadBuffers {
   /** The buffer whose slices are being pushed. */
   #buffer: ArrayBufferLike | null = null;
-  /** The last buffer of a connection that has no calls now. */
+  /** The last buffer before the connection's last call ended. The weak reference does not prevent its garbage collection. */
   #last: WeakRef<ArrayBufferLike> | null = null;
   /** True if a slice of the buffer was not consumed during its push. */
   #isHeld = false;

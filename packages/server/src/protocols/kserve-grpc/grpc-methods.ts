@@ -16,7 +16,7 @@ import type { CallHandler } from "./unary-method.ts";
 export interface GrpcMethodsOptions {
   readonly engine: Engine;
   readonly restrictions: Restrictions;
-  /** Metadata with matching names (whole name) becomes request parameters; null: none. */
+  /** Pattern of the whole names of metadata that become request parameters; null for none. */
   readonly forwardedHeaders: RegExp | null;
   readonly budget: ByteBudget;
   readonly clock: Clock;

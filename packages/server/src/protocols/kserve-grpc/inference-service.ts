@@ -10,7 +10,7 @@ import { emptyResponse, InferStream, withFinalFlag, type EncodedStreamResponse }
 
 export interface InferenceServiceOptions {
   readonly engine: Engine;
-  /** Metadata with matching names becomes request parameters; null: none. */
+  /** Pattern of the names of metadata that become request parameters; null for none. */
   readonly forwardedHeaders: RegExp | null;
   readonly budget: ByteBudget;
   readonly clock: Clock;

@@ -172,7 +172,7 @@ for (const kind of ["plain", "TLS"] as const) {
     async (context) => {
       const session = openSession(context, kind);
       const stream = open(session, "ModelStreamInfer");
-      // The server reads fewer messages than these before the client reads the first responses.
+      // 600 messages are more than the server reads before the client reads the first responses.
       for (let index = 0; index < 600; index++) stream.write(frameMessage(message(index, "short")));
       stream.end();
       await assertCallsEchoed(session, 12);

@@ -15,7 +15,7 @@ export class ProtobufReader {
   /** Number of the field whose key was read last. */
   field = 0;
   wireType = 0;
-  /** The halves of the last varint that `readVarint` has read, as signed 32-bit integers. */
+  /** The lower and upper halves of the varint that `readVarint` has read last, as signed 32-bit integers. */
   low = 0;
   high = 0;
 
