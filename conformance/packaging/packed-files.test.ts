@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { InstalledGalatea, root, User } from "./installed-galatea.ts";
 
-const installedBytesMax = 120_000_000;
+const installedBytesMax = 190_000_000;
 const dist = join(root, "dist");
 
 let directory: string;
@@ -37,7 +37,7 @@ before(async () => {
 
 after(() => rm(directory, { recursive: true, force: true }));
 
-test("plain `npm i` takes less than 120 MB beside Node, and runs no install script", async () => {
+test("plain `npm i` takes less than 190 MB in addition to Node, of which the client of Kubernetes takes 67, and runs no install script", async () => {
   const lock = JSON.parse(await readFile(join(packages, "node_modules/.package-lock.json"), "utf8")) as {
     readonly packages: Readonly<Record<string, { readonly hasInstallScript?: boolean }>>;
   };

@@ -364,9 +364,9 @@ test("a platform whose connection is silent loses the records to another one, an
   await using second = await open(database);
   await second.write([put("c", "2", "absent")]);
   network.isSilent = false;
-  assert.match((await first.lost).message, /another platform uses the records/);
+  assert.match((await first.lost).message, /another platform has taken over the records/);
   await late;
-  await assert.rejects(first.write([put("d", "", "absent")]), /another platform uses the records/);
+  await assert.rejects(first.write([put("d", "", "absent")]), /another platform has taken over the records/);
   assert.equal((await second.get("k", "a"))?.body, "1");
   assert.equal(await second.get("k", "b"), null);
   await first[Symbol.asyncDispose]();

@@ -1,4 +1,6 @@
-"""Checks that the files of a directory have no circular imports: `python imports_test.py [DIRECTORY]`. Needs only the standard library.
+"""Checks that the files of a directory have no circular imports, and that packages have the names that are imported from them.
+
+Usage: `python imports_test.py [DIRECTORY]`. Needs only the standard library.
 
 Imports inside functions and imports only for annotations count too.
 """
@@ -7,6 +9,7 @@ from __future__ import annotations
 
 import ast
 import os
+import re
 import sys
 from typing import TYPE_CHECKING
 
@@ -82,10 +85,28 @@ def circle_in(graph: Graph) -> list[str]:
     return shortest
 
 
+def missing_in(paths: dict[str, str]) -> list[str]:
+    """Returns the imports of names that a package of the directory neither has as a module nor defines in its own file."""
+    missing = []
+    for module, path in paths.items():
+        for source, name, line in imported(module, path):
+            own = next((paths[one] for one in (source, _OFFERED + source) if one in paths), "")
+            if name in ("", "*") or not own.endswith("__init__.py") or "%s.%s" % (source, name) in paths:
+                continue
+            with open(own, encoding="utf-8") as file:
+                text = file.read()
+            if "import *" not in text and not re.search(r"\b%s\b" % re.escape(name), text):
+                missing.append("%s:%d imports %s from %s" % (path, line, name, source))
+    return missing
+
+
 def main() -> None:
-    """Exits with an error that lists the imports of a cycle, if there is one."""
+    """Exits with an error that lists the imports of a cycle, or imports of missing names, if there are any."""
     directory = sys.argv[1] if len(sys.argv) > 1 else os.path.dirname(os.path.abspath(__file__))
     paths = modules(directory)
+    missing = missing_in(paths)
+    if missing:
+        sys.exit("\n".join(["These names do not exist:", *missing]))
     graph = graph_of(paths)
     circle = circle_in(graph)
     if circle:

@@ -2,7 +2,7 @@
 export class RequestNotSent extends Error {
   constructor(options?: ErrorOptions) {
     super("the container did not receive the request", options);
-    this.name = "NotSent";
+    this.name = "RequestNotSent";
   }
 }
 

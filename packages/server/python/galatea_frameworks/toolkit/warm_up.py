@@ -7,18 +7,18 @@ import inspect  # noqa: F401
 import io  # noqa: F401
 import traceback  # noqa: F401
 
-from . import (  # noqa: F401  # noqa: F401
-    answer,
+from . import (  # noqa: F401
     context,
     decoder,
     defaults,
     encoder,
     errors,
     handler_service,
+    import_paths,
     joined_rows,
-    places,
     program,
     script,
+    script_response,
     shared_libraries,
     streams,
     transformer,
