@@ -1,6 +1,6 @@
 /**
- * The output of `galatea env`: variables and files with which unchanged clients reach this platform, the certificate
- * for the SageMaker SDK's https calls, and the CONNECT handler that serves those calls on the platform's port.
+ * The output of `galatea env`: variables and files with which unchanged clients reach this platform. The platform's
+ * proxy (CONNECT) serves the SageMaker SDK's HTTPS calls on the platform's port.
  */
 
 export {

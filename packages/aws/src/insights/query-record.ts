@@ -13,8 +13,8 @@ export interface QueryEvent {
 }
 
 /**
- * A record that one command of a query passes to the next: an event with added fields, or a row of `stats`, which has
- * only the fields that `stats` computes.
+ * A record that one command of a query passes to the next. It is an event with added fields, or a row of `stats`, which
+ * has only computed fields.
  */
 export class QueryRecord {
   readonly event: QueryEvent | null;

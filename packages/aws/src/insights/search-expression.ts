@@ -53,8 +53,8 @@ function compile(source: string): RE2JS {
 const tokens = /\\(?:x\{[^}]*\}|[pPu]\{[^}]*\}|.)|\[\^?\]?(?:\\.|[^\]\\])*\]|\{(\d+)(?:,(\d*))?\}|./gs;
 
 /**
- * Returns an upper bound of the number of steps of the compiled expression, without compiling it: an expression that
- * expands to ten million characters takes seconds to compile. Throws RegexError.
+ * Returns an upper bound of the number of steps of the compiled expression. The expression is not compiled for this,
+ * because ten million characters would take seconds. Throws RegexError.
  */
 function stepsOf(source: string): number {
   // Not supported, because the literal text after `\Q` would have to be counted differently.

@@ -93,8 +93,8 @@ export function rejectedAddress(address: string, options: MessageSenderOptions):
 }
 
 /**
- * Returns a sender that opens one connection for each message. The address is checked when the connection is opened,
- * because a name that was allowed before may have resolved to a forbidden address since then (DNS rebinding).
+ * Returns a sender that opens one connection for each message. The address is checked when the connection is opened. A
+ * check at the subscription would not suffice, because the name may resolve to another address later (DNS rebinding).
  */
 export function createMessageSender(
   options: MessageSenderOptions,

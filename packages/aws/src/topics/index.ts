@@ -1,6 +1,6 @@
 /**
  * SNS topics: subscriptions, publications, and deliveries of messages to HTTP endpoints. A message is stored as a
- * document for each of its subscriptions until the endpoint has accepted it, so a crash of the platform loses no
+ * document for each of its subscriptions until the endpoint has accepted it. A crash of the platform therefore loses no
  * published message. This module does not use HTTP itself: the caller passes in a `SendMessage`.
  */
 export type { AttemptOutcome } from "./delivery.ts";

@@ -8,8 +8,8 @@ const checksMax = 10;
  * Makes the connection end with the response. Call this before a response that may precede the end of its request's
  * body.
  *
- * After the response, the remaining input is read and dropped until the body ends, until no input arrives for two
- * seconds, or for at most twenty seconds. Closing a connection with unread bytes resets it, and a client that has not
+ * After the response, the remaining input is read and dropped. This ends with the body, after two seconds without
+ * input, or after twenty seconds at most. Closing a connection with unread bytes resets it, and a client that has not
  * read the response then loses it.
  */
 export function closeIfUnread(response: ServerResponse, clock: Clock): void {

@@ -62,8 +62,8 @@ export class ServiceTable {
   }
 
   /**
-   * Finds a request's service and operation. Checks in this order: a scope that only one service has, the target
-   * prefix, the paths of raw services, the RPC path, and a form's action.
+   * Finds a request's service and operation. Checks a scope that only one service has first, then the target prefix,
+   * the paths of raw services, the RPC path, and a form's action.
    */
   destinationOf(request: IncomingMessage): {
     readonly destination: RequestDestination;

@@ -1,7 +1,7 @@
 /**
- * The first four bytes of each frame of MXNet's RecordIO format. After them follow 3 bits for the segment's position in
- * its record (whole, first, middle or last), 29 bits for its length, and the segment, padded to four bytes. A record
- * that contains the magic number is split there, and the frames omit the number.
+ * The first four bytes of each frame of MXNet's RecordIO format. The next 32 bits are the segment's position in its
+ * record (3 bits: whole, first, middle or last) and its length (29 bits). The segment follows, padded to four bytes. A
+ * record that contains the magic number is split there, and the frames omit the number.
  */
 export const recordIoMagic = 0xced7230a;
 export const recordIoHeaderBytes = 8;

@@ -33,9 +33,9 @@ export interface InMemoryMetricStoreOptions {
   /** Defaults to CloudWatch's tiers. */
   readonly tiers?: readonly SeriesTier[];
   /**
-   * Returns true for a namespace that clients may write to. If the series of such namespaces are more than half of all
-   * series, or use more than half of the memory for names, only they are evicted. Without this, a client could evict
-   * the platform's own series. Default: false for every namespace.
+   * Returns true for a namespace that clients may write to. If client series are more than half of all series, or use
+   * more than half of the memory for names, only they are evicted. Without this, a client could evict the platform's
+   * own series. Default: false for every namespace.
    */
   readonly isWritableByClients?: (namespace: string) => boolean;
 }

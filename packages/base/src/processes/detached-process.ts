@@ -31,7 +31,7 @@ export interface DetachedProcessOptions extends DetachedOutput {
 }
 
 /**
- * The end of a process. Both fields are null for an adopted process that is not a child of this one, because the kernel
+ * The end of a process. Both fields are null for an adopted process whose parent is another process, because the kernel
  * reports an exit status only to the parent.
  */
 export type DetachedEnd = ProcessEnd | { readonly exitCode: null; readonly signal: null };

@@ -4,8 +4,8 @@ import { checkSystemCall } from "./system-error.ts";
 
 export interface UsableProcessors {
   /**
-   * Numbers of the processors that this process may use. The first processors of all cores come first, then the second
-   * ones.
+   * Numbers of the processors that this process may use. The first processor of each core precedes all second
+   * processors.
    */
   readonly order: readonly number[];
   /** Number of cores of these processors. Two processors of one core share its arithmetic units. */

@@ -44,8 +44,8 @@ export async function endWithNpx(environment: Environment, parentPid: number, cl
 const pollMs = 2000;
 
 /**
- * Returns whether the parent is npx or its shell. npm's variables alone do not show this, because all descendants of
- * npx inherit them. npx itself may have ended already.
+ * Returns whether the parent is npx or its shell, which continues after npx has ended. npm's environment variables
+ * alone do not show this, because all descendants of npx inherit them.
  */
 export function isShellOfNpx(parent: ParentProcess, environment: Environment): boolean {
   if (isNpx(parent)) return true;

@@ -21,7 +21,8 @@ export const unnamed = "value";
 
 /**
  * Reads CSV or JSON. CSV has times and values, with a header line if there are several columns. JSON is a response of
- * GetMetricData or GetMetricStatistics, a list of pairs, or a list of objects with a time and a member for each metric.
+ * GetMetricData or GetMetricStatistics, a list of pairs, or a list of objects. Each object has a time and a member for
+ * each metric.
  */
 export function readTable(text: string): SeriesTable {
   const columns = /^\s*[[{]/.test(text) ? fromJson(text) : fromCsv(text);

@@ -47,7 +47,7 @@ export function cloudwatchService(parts: CloudWatchDependencies) {
       handle: (input, { nextTick }) => getMetricData({ series, clock, nextTick }, input),
     },
     PutMetricData: {
-      // IAM has no ARNs for metrics: its policies restrict the namespace by a condition. This made-up ARN lets hosting
+      // IAM has no ARNs for metrics: its policies restrict the namespace by a condition. This invented ARN lets hosting
       // check the namespace.
       resource: ({ Namespace: namespace }, { region, accountId }) =>
         `arn:aws:cloudwatch:${region}:${accountId}:namespace/${namespace}`,

@@ -31,8 +31,8 @@ interface Term {
 }
 
 /**
- * Parses terms: words and "quoted phrases" that must all occur, `?term`s of which at least one must occur, `-term`s
- * that must not occur, and `%regular expressions%`.
+ * Parses terms. Words and "quoted phrases" must all occur, at least one `?term` must occur, and no `-term` may occur.
+ * `%regular expressions%` are terms, too.
  */
 function parseTerms(text: PatternText): (message: string) => boolean {
   const terms: Term[] = [];
