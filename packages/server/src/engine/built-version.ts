@@ -83,7 +83,7 @@ export class VersionBuilder {
         health.unhealthy = said.ok ? null : said.reason;
       },
     };
-    // The label files are read first: an invalid one then fails the load before any instance is started.
+    // The label files are read first, so that an invalid one fails the load before any instance is started.
     const labels = await readLabels(source.modelDirectory, found);
     const { config, model, warmUps } = await this.#load(order, context);
     const loadNs = this.#parts.clock.monotonicNs() - startNs;
@@ -96,8 +96,8 @@ export class VersionBuilder {
     context: LoadContext,
   ): Promise<Pick<BuiltVersion, "config" | "model" | "warmUps">> {
     const { source, config: found } = order;
-    // Unsupported features are rejected before a backend completes the configuration: completing opens the model, with libraries that the
-    // configuration names.
+    // Unsupported features are rejected before a backend completes the configuration, because completing it opens the model, with libraries
+    // that the configuration names.
     rejectUnsupported(found);
     const backend = await findBackend(this.#parts.backends, found.backend, source);
     const heldBytes = (await backend.heldBytes?.(source, found)) ?? 0;

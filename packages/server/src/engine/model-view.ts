@@ -1,6 +1,9 @@
 import type { ModelConfig } from "../modelconfig/index.ts";
 
-/** A description of a model version for the protocols. Created once, immutable plain data: a front-end thread has a copy. */
+/**
+ * A description of a model version for the protocols. It is created once and is immutable plain data, because front-end threads have copies
+ * of it.
+ */
 export interface ModelView {
   readonly version: string;
   /** The configuration, complete with every default. */

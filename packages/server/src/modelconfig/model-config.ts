@@ -88,7 +88,7 @@ export interface EnsembleConfig {
 
 export interface EnsembleStepConfig {
   readonly modelName: string;
-  /** Required version of the step's model; -1: the latest. */
+  /** Required version of the step's model; -1 for the latest version. */
   readonly modelVersion: number;
   /** Ensemble tensor names by the step's input names. */
   readonly inputMap: ReadonlyMap<string, string>;

@@ -42,7 +42,7 @@ export class DirectoryCatalog implements AsyncDisposable {
   readonly #overrides: OverrideFiles;
 
   constructor(options: CatalogOptions) {
-    // A repository that is given twice is used once; otherwise all its models would be duplicates.
+    // Repositories that are configured twice are used once. Otherwise all their models would be duplicates.
     this.#options = { ...options, repositoryDirectories: [...new Set(options.repositoryDirectories)] };
     const { overrideDirectory: parent, overrideBytesMax: bytesMax } = options;
     this.#overrides = new OverrideFiles({ parent, bytesMax });

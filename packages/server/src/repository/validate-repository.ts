@@ -133,7 +133,8 @@ async function validateModel(
       const failure = { at: "load", why: noVersionErrorText(name, misnamed) } as const;
       return { ...failed, found, isComparable: refusal === null, failure };
     }
-    // The backend's check opens the model, with files and libraries that the configuration names; it runs only on accepted configurations.
+    // The backend's check runs only on accepted configurations, because it opens the model, with files and libraries that the configuration
+    // names.
     if (refusal !== null) return { ...failed, found, failure: versionsFailed(found, () => refusal) };
     const { problems: wrong, completion } = await backendCheck(found);
     for (const message of new Set(wrong.map(({ error }) => error.message))) say("error", message, text);

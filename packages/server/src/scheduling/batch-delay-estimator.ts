@@ -23,7 +23,7 @@ const sizesMax = 256;
  * fixed cost that it saves.
  */
 export class BatchDelayEstimator {
-  /** Sums of weights, sizes, durations, squared sizes, and sizes times durations. */
+  /** Weighted sums for the fit: of weights, sizes, durations, squared sizes, and sizes times durations. */
   #weight = 0;
   #sizes = 0;
   #durations = 0;

@@ -31,7 +31,7 @@ export interface EndedExecution {
 export interface PoolEvents {
   /** Called when an execution has ended and its instance can take another, before the batch's requests settle. */
   freed(execution: EndedExecution): void;
-  /** Returns requests that were not started to their queue, in the batch's order and ahead of requests that arrived later. */
+  /** Puts requests that the instance did not start back into their queue, in the batch's order and ahead of requests that arrived later. */
   handedBack(requests: readonly QueuedRequest[]): void;
   /** Called when an instance has recovered, and queued requests should be offered to the instances again. */
   recovered(): void;
@@ -136,7 +136,7 @@ export class InstancePool {
     });
   }
 
-  /** Hands a batch to an instance. Its requests have left the queue. */
+  /** Hands a batch, whose requests are no longer in the queue, to an instance. */
   start(slot: Slot, batch: readonly QueuedRequest[]): void {
     slot.batches.push(batch);
     this.#executingCount++;

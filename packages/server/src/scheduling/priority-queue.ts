@@ -56,7 +56,7 @@ export class PriorityQueue implements CandidateQueue<QueuedRequest> {
     this.#addDeadline(queued);
   }
 
-  /** Returns a request that was removed to the queue, with its previous deadline. */
+  /** Puts a removed request back into the queue, with its previous deadline. */
   putBack(queued: QueuedRequest): void {
     queued.list?.putBack(queued);
     this.length++;

@@ -21,7 +21,7 @@ export class RequestList<R extends LinkedRequest<R>> {
     this.#insert(request, null);
   }
 
-  /** Returns a removed request to the list, ahead of requests that arrived after it. */
+  /** Puts a removed request back into the list, ahead of requests that arrived after it. */
   putBack(request: R): void {
     let later = this.first;
     while (later !== null && later.ordinal < request.ordinal) later = later.next;

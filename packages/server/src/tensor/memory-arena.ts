@@ -138,7 +138,8 @@ class MemoryArena implements Arena {
   #open(byteOffset: number, byteLength: number, reservedBytes: number, slab: Slab | null): Block {
     this.#usedBytes += reservedBytes;
     this.#warmth.use(this.#usedBytes);
-    // The memory was counted as idle until now (resident and free, or part of the run just allocated). The budget was checked before.
+    // The budget counted this memory as idle until now: it was resident and free, or part of the run just allocated. The budget's limit was
+    // checked before.
     this.#budget.addIdleBytes(-reservedBytes);
     this.#budget.reserveUnchecked(reservedBytes);
     this.#blockCount++;
