@@ -9,8 +9,7 @@ import { isatty } from "node:tty";
  * server would keep its ports and its memory. A server that was started with nohup continues.
  */
 export function onHangUp(reload: () => Promise<void>): Disposable {
-  // With nohup, none of these descriptors is a terminal. This must be checked because Node resets the SIGHUP action
-  // that nohup ignores.
+  // nohup makes a process ignore SIGHUP, but Node resets that. With nohup, none of these descriptors is a terminal.
   const endsWithTerminal = [0, 1, 2].some((fd) => isatty(fd)) && hasTerminal();
   let running: Promise<void> | null = null;
   let isDue = false;
