@@ -26,7 +26,7 @@ export interface AlgorithmSource {
 }
 
 export interface AlgorithmModel {
-  /** Estimated memory of the model. */
+  /** Estimated memory of the model, in bytes. */
   readonly memoryBytes: number;
   /** Returns the response, which is an error response for an invalid request. Does not throw. */
   readonly invoke: (request: AlgorithmRequest) => AlgorithmResponse;
@@ -37,7 +37,7 @@ export interface AlgorithmModel {
 /** Maximum size of the model file of linear learner. */
 const artifactBytesMax = 512 * 2 ** 20;
 
-/** Reads a model. Throws InferenceError for invalid files. Blocks for a time linear in their size, so call it in a worker thread. */
+/** Reads a model. Throws InferenceError for invalid files. Blocks for a time linear in the size of the files, so it runs in worker threads. */
 export function readAlgorithmModel({ algorithm, directory, settings }: AlgorithmSource): AlgorithmModel {
   switch (algorithm) {
     case "linear_learner": {

@@ -29,7 +29,7 @@ const linear = async (): Promise<AlgorithmSource> => ({
   settings: {},
 });
 
-/** A tokenizer whose pattern takes a time that doubles with each letter. */
+/** Returns a tokenizer whose regular expression takes twice the time for each additional letter. */
 const endless = async (): Promise<AlgorithmSource> => ({
   algorithm: "sparkml",
   directory: await folderOf({

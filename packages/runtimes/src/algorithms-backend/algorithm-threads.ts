@@ -6,14 +6,14 @@ import type { AlgorithmReply } from "./algorithm-worker.ts";
 import { chooseThread, type ThreadCounts, type ThreadState } from "./choose-thread.ts";
 
 export interface AlgorithmThreadsOptions extends ThreadCounts {
-  /** Time limit, in milliseconds, of loading a model and of handling one request; its thread is terminated afterwards. */
+  /** Time limit, in milliseconds, of loading a model and of handling one request. A thread that exceeds it is terminated. */
   readonly commandMsMax: number;
   /** Duration of a command, in milliseconds, after which other models of its thread are loaded in another thread. */
   readonly slowAfterMs: number;
   readonly clock: Clock;
 }
 
-/** A model that is loaded in one of the threads. Disposing it unloads it. */
+/** A model that is loaded in one of the threads. Disposal unloads the model. */
 export interface LoadedAlgorithm extends AsyncDisposable {
   readonly memoryBytes: number;
   /**

@@ -12,7 +12,7 @@ const modelsMax = 100;
  */
 const wrapping = "CONFIG-offset:";
 
-/** Reads the models of an archive: one, or an ensemble of all its files unless SAGEMAKER_INFERENCE_ENSEMBLE disables that. */
+/** Reads the models of an archive. Several files are an ensemble, unless SAGEMAKER_INFERENCE_ENSEMBLE disables ensembles. */
 export function readXgboostServing(
   directory: string,
   settings: Readonly<Record<string, string>>,

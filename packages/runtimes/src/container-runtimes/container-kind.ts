@@ -30,7 +30,7 @@ export interface OpenedContainer {
   readonly codec: PayloadCodec;
   /** Paths that model code may read, in addition to its own archive. */
   readonly readPaths: readonly string[];
-  /** True if model code listens on a local port, over which its own process sends HTTP requests. */
+  /** True if the process of a model listens on a local port, so that model code can send HTTP requests to it. */
   readonly opensPort: boolean;
   /** Time limit of a call of model code, in milliseconds, after which its process is killed; null: the time limit of the invocation. */
   readonly callMsMax: number | null;

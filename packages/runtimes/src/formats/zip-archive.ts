@@ -5,7 +5,7 @@ import { type ByteRange, zipData, zipDirectory, type ZipEntry, ZipError } from "
 const inflatedBytesMax = 2 ** 30;
 const entriesMax = 4096;
 
-/** Reads files of an in-memory zip archive by name, on demand. Never allocates more memory than the content needs, whatever it declares. */
+/** Reads files of an in-memory zip archive by name, on demand. Declared sizes alone never cause an allocation. */
 export class ZipArchive {
   readonly #bytes: Buffer;
   readonly #entries: ReadonlyMap<string, ZipEntry>;

@@ -17,7 +17,7 @@ const stepsPerUnit = Math.LOG2E * powerCount;
 
 /** Returns e^x for a float32, as a float32. */
 export function expFloat(x: number): number {
-  // The rounded Math.exp is the same as expf if the result is 0, infinite or NaN.
+  // Outside of this range, results are near 0, infinite or NaN, where the rounded Math.exp equals expf.
   if (!(x > -103.9 && x < 88.7)) return Math.fround(Math.exp(x));
   const steps = stepsPerUnit * x;
   const whole = roundToEven(steps);

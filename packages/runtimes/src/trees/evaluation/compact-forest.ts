@@ -34,7 +34,7 @@ export interface CompactForest {
   readonly trees: number;
   readonly treesEnd: number;
   readonly octetsEnd: number;
-  /** Offset of the list of columns: for each column, twice its feature, plus 1 if its missing values compare as less than all others. */
+  /** Offset of the list of columns. An entry is twice the feature, plus 1 if missing values are below all numbers. */
   readonly columnsAt: number;
   readonly columnCount: number;
   /**
