@@ -15,7 +15,7 @@ export class PlatformRequestError extends Error {
     { cause, code = null }: { readonly cause?: unknown; readonly code?: string | null } = {},
   ) {
     super(message, { cause });
-    this.name = "PlatformRefusal";
+    this.name = "PlatformRequestError";
     this.code = code;
   }
 }

@@ -41,7 +41,7 @@ export class ModelLoadError extends Error {
 export class ContainerEndedError extends Error {
   constructor(cause: unknown) {
     super(`the container ended: ${cause instanceof Error ? cause.message : String(cause)}`, { cause });
-    this.name = "ContainerLostError";
+    this.name = "ContainerEndedError";
   }
 }
 
