@@ -1,6 +1,17 @@
 import { spawn, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
-import { chownSync, cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from "node:fs";
+import {
+  chmodSync,
+  chownSync,
+  cpSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
@@ -26,6 +37,8 @@ export interface PostgresServer extends AsyncDisposable {
   /** Stops the server with SIGINT, which ends sessions at once. */
   stop(): Promise<void>;
   start(...settings: readonly string[]): Promise<void>;
+  /** Starts a replica of this server, which restarts for the copy. Dispose of the replica first. */
+  replicate(): Promise<PostgresServer>;
 }
 
 /** PostgreSQL refuses to run as root, so the server runs as this user, in a folder that this user can access. */
@@ -50,10 +63,22 @@ export async function startPostgres(release: PostgresRelease): Promise<PostgresS
       stdio: ["ignore", "pipe", "pipe"],
     });
   await ended(run("initdb", ["-D", data, "-U", "galatea", "-A", "trust", "-E", "UTF8", "--no-locale", "-N"]));
+  return await opened({ folder, data, run });
+}
+
+interface Files {
+  readonly folder: string;
+  readonly data: string;
+  readonly run: (program: string, args: readonly string[]) => ChildProcess;
+}
+
+/** Starts a server over its data, with settings that each of its starts has. */
+async function opened(files: Files, own: readonly string[] = []): Promise<PostgresServer> {
+  const { folder, data, run } = files;
   const [port = 0] = await freePorts(1);
-  const server = new Server(port, folder, (settings) => {
+  const server = new Server(port, files, (settings) => {
     const set = { listen_addresses: "127.0.0.1", port, unix_socket_directories: folder };
-    const words = [...Object.entries(set).map(([name, value]) => `${name}=${value}`), ...settings];
+    const words = [...Object.entries(set).map(([name, value]) => `${name}=${value}`), ...own, ...settings];
     return run("postgres", ["-D", data, ...words.flatMap((word) => ["-c", word])]);
   });
   try {
@@ -84,14 +109,18 @@ async function ended(child: ChildProcess): Promise<void> {
 
 class Server implements PostgresServer {
   readonly port: number;
-  readonly folder: string;
+  readonly #files: Files;
   readonly #launch: (settings: readonly string[]) => ChildProcess;
   #child: ChildProcess | null = null;
 
-  constructor(port: number, folder: string, launch: (settings: readonly string[]) => ChildProcess) {
+  constructor(port: number, files: Files, launch: (settings: readonly string[]) => ChildProcess) {
     this.port = port;
-    this.folder = folder;
+    this.#files = files;
     this.#launch = launch;
+  }
+
+  get folder(): string {
+    return this.#files.folder;
   }
 
   url(database: string): string {
@@ -136,6 +165,23 @@ class Server implements PostgresServer {
     }
   }
 
+  async replicate(): Promise<PostgresServer> {
+    const folder = mkdtempSync(join(tmpdir(), "galatea-postgres-"));
+    const data = join(folder, "data");
+    await this.stop();
+    cpSync(this.#files.data, data, { recursive: true });
+    chmodSync(data, 0o700);
+    writeFileSync(join(data, "standby.signal"), "");
+    if (process.getuid?.() === 0) {
+      const names = readdirSync(folder, { recursive: true, encoding: "utf8" });
+      for (const name of ["", ...names]) chownSync(join(folder, name), serverUser, serverUser);
+    }
+    await this.start();
+    return await opened({ ...this.#files, folder, data }, [
+      `primary_conninfo=host=127.0.0.1 port=${this.port} user=galatea`,
+    ]);
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
     await this.kill();
     rmSync(this.folder, { recursive: true, force: true });
@@ -144,8 +190,9 @@ class Server implements PostgresServer {
   /** The processes of sessions hold the output open: it closes when the last one has ended. */
   async #end(signal: NodeJS.Signals): Promise<void> {
     const child = this.#child;
-    if (child === null) return;
     this.#child = null;
+    // One that has failed to start has closed.
+    if (child === null || child.exitCode !== null) return;
     const closed = once(child, "close");
     child.kill(signal);
     await closed;

@@ -11,6 +11,7 @@ import { eventually } from "@galatea/base/core/eventually-fixture.ts";
 import { DocumentConflict, type ChangeBatch, type DocumentChange, type Documents } from "@galatea/hosting/records";
 import { openPostgresDocuments, parseDatabaseUrl, type PostgresDocuments } from "@galatea/hosting/records/postgres";
 import { FaultyNetwork } from "../../packages/hosting/test/faulty-network-fixture.ts";
+import { until } from "../faults/until.ts";
 import { startPostgres, type PostgresServer } from "../environments/index.ts";
 
 /** Gives its clients a process number of its own in BackendKeyData, as poolers do, and forwards all else. */
@@ -144,6 +145,7 @@ async function underFaults(
   documents: PostgresDocuments,
   /** `progress` resolves when every writer has made another write. */
   faults: (progress: () => Promise<void>) => Promise<void>,
+  reopen: () => Promise<PostgresDocuments> = () => open(database),
 ): Promise<Told[]> {
   const over = new AbortController();
   const names = Array.from({ length: 16 }, (_, index) => `w${index}`);
@@ -157,7 +159,7 @@ async function underFaults(
   await working;
   for (const [index, name] of names.entries()) await assertCounted(documents, name, told[index]!);
   await documents[Symbol.asyncDispose]();
-  await using again = await open(database);
+  await using again = await reopen();
   for (const [index, name] of names.entries()) await assertCounted(again, name, told[index]!);
   return told;
 }
@@ -212,6 +214,44 @@ test("connections that break at any moment, also between a commit and its respon
   });
   t.diagnostic(JSON.stringify([total(told, "acknowledged"), total(told, "failed"), total(told, "unknown")]));
   assert.equal(total(told, "failed") + total(told, "unknown"), 0);
+});
+
+test("after a failover to a synchronous replica each acknowledged write is there, and writes continue", async (t) => {
+  await using primary = await startPostgres("newest");
+  await primary.createDatabase("records");
+  await using replica = await primary.replicate();
+  await primary.stop();
+  await primary.start("synchronous_standby_names=*");
+  await until(
+    "the replica is connected",
+    async () => (await primary.query("SELECT 1 FROM pg_stat_replication")).length > 0,
+  );
+  // An address that follows the primary.
+  await using network = await FaultyNetwork.open(primary.port);
+  const openThere = () => open("records", { port: network.port });
+  const told = await underFaults(
+    "records",
+    await openThere(),
+    async (progress) => {
+      await progress();
+      await primary.kill();
+      await replica.query("SELECT pg_promote()");
+      network.target = replica.port;
+      await progress();
+    },
+    openThere,
+  );
+  t.diagnostic(JSON.stringify([total(told, "acknowledged"), total(told, "failed"), total(told, "unknown")]));
+});
+
+test("a platform that reaches a replica instead of the primary does not start", async () => {
+  await using primary = await startPostgres("newest");
+  await primary.createDatabase("records");
+  await using replica = await primary.replicate();
+  await assert.rejects(
+    open("records", { port: replica.port }),
+    /is a replica, which takes no writes; use the address of the primary/,
+  );
 });
 
 test("a write whose response is lost after the commit resolves with its version", async () => {

@@ -232,7 +232,7 @@ test("a platform whose records were taken by another one writes no metrics any m
   await using second = await openPlatform(address, { clock });
   await assert.rejects(
     openPostgresMetrics({ ...limits, clock, logger, address, holder: first.documents.holder }),
-    /RecordsTaken: another platform uses the metrics/,
+    /WriteLockLost: another platform uses the metrics/,
   );
   first.metrics.recorder(key).record(1000);
   second.metrics.recorder(key).record(2);

@@ -10,13 +10,14 @@ export class FaultyNetwork implements AsyncDisposable {
   delayMs = 0;
   /** Maximum bytes of a forwarded chunk. */
   chunkBytesMax = Infinity;
-  readonly #target: number;
+  /** The port that new connections are forwarded to. */
+  target: number;
   readonly #pairs = new Set<Pair>();
   #server: Server;
   #isSilent = false;
 
   private constructor(target: number, server: Server) {
-    this.#target = target;
+    this.target = target;
     this.#server = server;
   }
 
@@ -77,7 +78,7 @@ export class FaultyNetwork implements AsyncDisposable {
   }
 
   #forward(client: Socket): void {
-    const target = connect({ host: "127.0.0.1", port: this.#target });
+    const target = connect({ host: "127.0.0.1", port: this.target });
     const pair: Pair = { sockets: [client, target] };
     this.#pairs.add(pair);
     for (const [from, to] of [

@@ -61,7 +61,7 @@ export async function openSession(
 
 /**
  * Opens the first session of a process. Rejects with an error text for users if the database is unreachable, older than
- * version 14, not in UTF-8, or behind a connection pooler.
+ * version 14, not in UTF-8, a replica, or behind a connection pooler.
  */
 export async function openFirstSession(
   address: DatabaseAddress,
@@ -80,11 +80,19 @@ export async function openFirstSession(
   }
 }
 
+interface ServerFacts {
+  readonly version: number;
+  readonly named: string;
+  readonly encoding: string;
+  readonly pid: number;
+  readonly recovers: boolean;
+}
+
 async function checkServer(client: Client, { shown }: DatabaseAddress): Promise<void> {
   const sql = `SELECT current_setting('server_version_num')::int AS version, current_setting('server_version') AS named,
-    current_setting('server_encoding') AS encoding, pg_backend_pid() AS pid`;
-  const { rows } = await client.query<{ version: number; named: string; encoding: string; pid: number }>(sql);
-  const { version = 0, named = "", encoding = "", pid = 0 } = rows[0] ?? {};
+    current_setting('server_encoding') AS encoding, pg_backend_pid() AS pid, pg_is_in_recovery() AS recovers`;
+  const { rows } = await client.query<ServerFacts>(sql);
+  const { version = 0, named = "", encoding = "", pid = 0, recovers = false } = rows[0] ?? {};
   // A pooler reports an invented process id to its clients. In transaction mode, the write lock would belong to a
   // session that other clients use, too.
   if ((client as Client & { readonly processID: number | null }).processID !== pid) {
@@ -93,6 +101,7 @@ async function checkServer(client: Client, { shown }: DatabaseAddress): Promise<
         "use the address of the PostgreSQL server",
     );
   }
+  if (recovers) throw new Error(`${shown} is a replica, which takes no writes; use the address of the primary`);
   if (version < oldestVersion) throw new Error(`${shown} is PostgreSQL ${named}; Galatea needs 14 or newer`);
   if (encoding !== "UTF8") throw new Error(`${shown} has the encoding ${encoding}; Galatea needs UTF8`);
 }
