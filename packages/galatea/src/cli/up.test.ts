@@ -141,8 +141,22 @@ test("a quota of objects is refused over an S3 service, which has its own", () =
   assert.equal(status, 1);
   assert.match(
     String(stderr),
-    /^--endpoint-objects-bytes and --objects exclude each other: set a quota in the S3 service/,
+    /^--endpoint-objects-bytes and --objects cannot be used together: set a quota in the S3 service/,
   );
+});
+
+test("instances run in one kind of location: processes of this machine, pods, or agents", () => {
+  const engine = "--container-engine=unix:///run/docker.sock";
+  const cases: readonly (readonly [flags: readonly string[], text: RegExp])[] = [
+    [["--pods=pods.json", "--agent=a=https://a:1"], /^--pods and --agent cannot be used together\n/],
+    [["--pods=pods.json", engine], /^--pods and --container-engine cannot be used together: /],
+    [["--agent=a=https://a:1", engine], /^--agent and --container-engine cannot be used together: /],
+  ];
+  for (const [flags, text] of cases) {
+    const { status, stderr } = spawnSync(process.execPath, [main, "up", ...flags], { encoding: "utf8" });
+    assert.equal(status, 1);
+    assert.match(stderr, text);
+  }
 });
 
 test("without requests in flight a stop ends with exit code 0", async () => {

@@ -168,7 +168,7 @@ export function upOptions(parsed: Parsed<UpFlagOptions>): UpOptions {
   const { options, given } = parsed;
   if (options.objects !== null && given.has("endpoint-objects-bytes")) {
     throw new UsageError(
-      "--endpoint-objects-bytes and --objects exclude each other: set a quota in the S3 service instead",
+      "--endpoint-objects-bytes and --objects cannot be used together: set a quota in the S3 service instead",
     );
   }
   for (const name of ["open", "insecure"] as const) {
@@ -179,8 +179,14 @@ export function upOptions(parsed: Parsed<UpFlagOptions>): UpOptions {
   if (options.standby && (options.records === null || options.objects === null)) {
     throw new UsageError("--standby needs --records and --objects: both platforms have to reach the same data");
   }
-  if (options.pods !== null && options.containerEngine !== null) {
-    throw new UsageError("--pods and --container-engine exclude each other: the engine is of this machine");
+  const remote = options.pods !== null ? "--pods" : options.agent.length > 0 ? "--agent" : null;
+  if (options.pods !== null && options.agent.length > 0) {
+    throw new UsageError("--pods and --agent cannot be used together");
+  }
+  if (remote !== null && options.containerEngine !== null) {
+    throw new UsageError(
+      `${remote} and --container-engine cannot be used together: the engine runs containers on this machine only`,
+    );
   }
   if (options.containerNetwork !== null && options.containerEngine === null) {
     throw new UsageError("--container-network needs --container-engine");

@@ -6,7 +6,10 @@ import type { AgentKeys } from "./pod-instance.ts";
 /** No container has this name, because a host name has no colon. */
 const agentName = ":agent";
 
-/** Issues the key with which the agent of an instance reads the models of its containers, and nothing else. */
+/**
+ * Issues the key of an instance's agent. The agent reads the models of its containers with it, and, as with every instance key, objects that are
+ * neither another model's data nor another endpoint's output.
+ */
 export function issueAgentKeys(
   { id, containers }: AgentInstanceSpec,
   credentials: InstanceCredentials,
