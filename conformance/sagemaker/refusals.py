@@ -24,11 +24,11 @@ NAMED = {
     "CreateAutoMLJob": "models are found and trained elsewhere",
     "CreateAutoMLJobV2": "models are found and trained elsewhere",
     "CreateCompilationJob": "models are compiled elsewhere",
-    "CreateLabelingJob": "this platform hosts models",
+    "CreateLabelingJob": "this platform only hosts models",
     "CreateModelPackage": "there is no registry",
     "CreateMonitoringSchedule": "CloudWatch's metrics and logs",
     "CreatePipeline": "an inference pipeline is CreateModel with Containers",
-    "CreateNotebookInstance": "this platform hosts models",
+    "CreateNotebookInstance": "this platform only hosts models",
     "CreateInferenceExperiment": "give CreateEndpointConfig ShadowProductionVariants",
 }
 

@@ -129,7 +129,7 @@ def scaling():
     refused(
         "provisioned concurrency cannot be scaled to zero",
         code,
-        "DesiredProvisionedConcurrency is 1; it is 0",
+        "DesiredProvisionedConcurrency must be at least 1; it is 0",
         lambda: register(0),
     )
     call = lambda: register(1, ScalableDimension="sagemaker:variant:DesiredInstanceCount")
