@@ -19,7 +19,7 @@ import { weightBytesMax, weightBytesMin } from "../fleet-cost/tenants.ts";
 import { measureSharedTriton, measureTritonFleet, type TritonFigures } from "../fleet-cost/triton-fleet.ts";
 import type { BenchContext, Measure } from "../row.ts";
 
-/** Of an instance's memory for models, what its server and a share of the platform need instead. */
+/** The part of an instance's memory that its server and a share of the platform use, and models do not. */
 const serverBytes = 256 * 2 ** 20;
 /** Instances of the shared fleet that is run: as many of the smallest type as hold all models. */
 const sharedInstances = 3;

@@ -120,7 +120,7 @@ test("property: with SPREAD the copy counts of empty instances differ by at most
         placeCopies(instances, nodes, { ...request, strategy: "BINPACK" }),
       ).instances;
       const hasRoom = packed.map(({ taken }) => claimFits({ has, taken }, claim));
-      // Of the instances that are not full, at most one has copies.
+      // At most one of the instances that are not full has copies.
       assert.ok(packed.filter(({ ownCount }, index) => hasRoom[index] === true && ownCount > 0).length <= 1);
     }),
   );

@@ -83,7 +83,7 @@ export function logStreamsContract(
     const write = place.logs.writer(group, stream);
     for (let printed = 1; printed <= 20; printed++) {
       write(Buffer.from(`line ${printed}\n`));
-      // Of two consecutive lines, the second is queued until the append of the first has ended.
+      // The second of two consecutive lines is queued until the append of the first has ended.
       if (printed % 2 === 0) write(Buffer.from(`more\n`));
       const count = printed + Math.floor(printed / 2);
       const [names, page] = await Promise.all([
