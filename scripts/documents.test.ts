@@ -71,6 +71,28 @@ test("each row of a table of steps names a function or class that its file has",
   );
 });
 
+/** The largest number of files that a journey may pass through. */
+const journeyFilesMax = {
+  "one-inference": 28,
+  "cold-multi-model-invocation": 35,
+  "create-endpoint": 30,
+  "canary-update": 20,
+};
+
+for (const [journey, filesMax] of Object.entries(journeyFilesMax)) {
+  test(`the table of docs/architecture/${journey}.md names at most ${filesMax} files for each backend`, () => {
+    const rows = [...textOf(`docs/architecture/${journey}.md`).matchAll(/^\| (.*?) \| `(packages\/[^`]+)` \|/gm)];
+    assert.ok(rows.length > 0);
+    for (const [backend, other] of [
+      ["Python", "ONNX"],
+      ["ONNX", "Python"],
+    ] as const) {
+      const files = new Set(rows.flatMap(([, step = "", file = ""]) => (step.startsWith(`${other}: `) ? [] : [file])));
+      assert.ok(files.size <= filesMax, `${files.size} files for ${backend} models`);
+    }
+  });
+}
+
 test("the pages of docs/reference are those that `npm run reference` writes from the tables in the code", async () => {
   const pages = await referencePages();
   assert.deepEqual(
