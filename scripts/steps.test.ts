@@ -36,6 +36,7 @@ test("every step runs when earlier ones fail, and the report at the end says whi
     { name: "last", command: node("console.log('the last step ran')") },
   ]);
   assert.match(stdout, /== first[^]*== second[^]*== third[^]*== last\nthe last step ran/);
+  assert.match(stdout, /\n== the slowest of 5 steps and test files\n( +\d+\.\d s {2}\w+\n){5}$/);
   assert.ok(
     stderr.endsWith(
       "\n4 of 5 steps failed:\n  first: exit status 3\n  environment: no package index\n" +
@@ -65,6 +66,12 @@ test("the report names each test that failed, and the files that ended before th
     },
   );
   assert.match(stdout, /a sum is right/);
+  const table = stdout.slice(stdout.indexOf("\n== the slowest of 3 steps and test files\n"));
+  assert.deepEqual([...table.matchAll(/ s {2}(.*)\n/g)].map(([, name = ""]) => name).toSorted(), [
+    "dies.test.mjs",
+    "one.test.mjs",
+    "two.test.mjs",
+  ]);
   const report = stderr.slice(stderr.indexOf("1 of 1 steps failed:\n")).split("\n").toSorted();
   assert.deepEqual(report, [
     "",
