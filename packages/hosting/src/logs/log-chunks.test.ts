@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
 import { formatLogLine, parseLogLines, type LogLine } from "./log-lines.ts";
-import { readLinesBefore, readLinesFrom } from "./log-chunks.ts";
+import { readLinesBefore, readLinesFrom, SegmentFile } from "./log-chunks.ts";
 
 const startMs = Date.UTC(2026, 10, 22);
 const chunkBytes = 256 * 1024;
@@ -26,7 +26,7 @@ async function written() {
   await writeFile(path, bytes);
   const all = [...parseLogLines(bytes, { segment: 3, offset: 0 })];
   return {
-    file: { segment: 3, path },
+    file: new SegmentFile(3, path),
     byteLength: bytes.byteLength,
     all,
     [Symbol.asyncDispose]: () => rm(directory, { recursive: true }),
@@ -58,7 +58,7 @@ test("a file's lines are the same read in chunks, forward and backward, from any
     assert.deepEqual(numbers(await gathered(readLinesBefore(file, offset))), numbers(before), `before ${offset}`);
   }
   assert.deepEqual(await gathered(readLinesBefore(file, 0)), []);
-  assert.deepEqual(await gathered(readLinesFrom({ ...file, path: `${file.path}.absent` }, 0)), []);
+  assert.deepEqual(await gathered(readLinesFrom(new SegmentFile(3, `${file.path}.absent`), 0)), []);
 });
 
 test("for a file of any length each parsed chunk is short, and a page reads no more than its lines", async () => {

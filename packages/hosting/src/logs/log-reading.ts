@@ -1,14 +1,14 @@
 import { AwsError } from "@galatea/base";
 import { toLogEvent, formatPageToken, parsePageToken, type LogLine, type LogPosition } from "./log-lines.ts";
-import { readLinesBefore, readLinesFrom } from "./log-chunks.ts";
-import type { LogSegments } from "./log-segments.ts";
+import { lastLineOf, readLinesBefore, readLinesFrom } from "./log-chunks.ts";
+import type { Segment } from "./log-storage.ts";
 import type { LogPage, LogReadOptions } from "./log-streams.ts";
 
 /** Maximum length of one page in characters, as in CloudWatch Logs. */
 const pageLengthMax = 1024 * 1024;
 
-/** Returns one page of a stream. Reads the files in chunks, beginning at the start of the page. */
-export async function readLogPage(segments: LogSegments, options: LogReadOptions): Promise<LogPage> {
+/** Returns one page of a stream's segments. Reads them in chunks, beginning at the start of the page. */
+export async function readLogPage(segments: readonly Segment[], options: LogReadOptions): Promise<LogPage> {
   const token = options.token === null ? null : parsePageToken(options.token);
   if (options.token !== null && token === null) {
     throw new AwsError("InvalidParameterException", "The specified nextToken is invalid.");
@@ -34,32 +34,38 @@ export async function readLogPage(segments: LogSegments, options: LogReadOptions
 const behind = ({ position }: LogLine): LogPosition => ({ segment: position.segment, offset: position.offset + 1 });
 
 async function pageAfter(
-  segments: LogSegments,
+  segments: readonly Segment[],
   options: LogReadOptions,
   from: LogPosition | null,
 ): Promise<readonly LogLine[]> {
   const page = new PageOfLines(options);
-  for (const file of await segments.files()) {
-    if (from !== null && file.segment < from.segment) continue;
-    const offset = from !== null && file.segment === from.segment ? from.offset : 0;
-    for await (const chunk of readLinesFrom(file, offset)) if (page.isFullWith(chunk)) return page.lines;
+  for (const segment of segments) {
+    if ((from !== null && segment.segment < from.segment) || !mayHave(segment, options)) continue;
+    const offset = from !== null && segment.segment === from.segment ? from.offset : 0;
+    for await (const chunk of readLinesFrom(segment, offset)) if (page.isFullWith(chunk)) return page.lines;
   }
   return page.lines;
 }
 
 /** Returns the lines before a position, last line first. */
 async function pageBefore(
-  segments: LogSegments,
+  segments: readonly Segment[],
   options: LogReadOptions,
   before: LogPosition | null,
 ): Promise<readonly LogLine[]> {
   const page = new PageOfLines(options);
-  for (const file of (await segments.files()).toReversed()) {
-    if (before !== null && file.segment > before.segment) continue;
-    const offset = before !== null && file.segment === before.segment ? before.offset : null;
-    for await (const chunk of readLinesBefore(file, offset)) if (page.isFullWith(chunk)) return page.lines;
+  for (const segment of segments.toReversed()) {
+    if ((before !== null && segment.segment > before.segment) || !mayHave(segment, options)) continue;
+    const offset = before !== null && segment.segment === before.segment ? before.offset : null;
+    for await (const chunk of readLinesBefore(segment, offset)) if (page.isFullWith(chunk)) return page.lines;
   }
   return page.lines;
+}
+
+/** Returns false if no event of a segment has one of the requested times. */
+function mayHave({ times }: Segment, { startTimeMs, endTimeMs }: LogReadOptions): boolean {
+  if (times === null) return true;
+  return (startTimeMs === null || times.lastMs >= startTimeMs) && (endTimeMs === null || times.firstMs < endTimeMs);
 }
 
 /**
@@ -89,8 +95,8 @@ class PageOfLines {
 }
 
 /** Returns the position for an empty first page: the start of the stream for forward reading, otherwise its end. */
-async function edgeOf(segments: LogSegments, isForward: boolean): Promise<LogPosition> {
-  if (isForward) return { segment: (await segments.files())[0]?.segment ?? 1, offset: 0 };
-  const last = await segments.lastLine();
+async function edgeOf(segments: readonly Segment[], isForward: boolean): Promise<LogPosition> {
+  if (isForward) return { segment: segments[0]?.segment ?? 1, offset: 0 };
+  const last = await lastLineOf(segments);
   return last === null ? { segment: 1, offset: 0 } : behind(last);
 }

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { SerialQueue } from "@galatea/base";
 import { emptyIfMissing } from "./absent.ts";
 import type { LogLine } from "./log-lines.ts";
-import { readLinesBefore, readLinesFrom, type SegmentFile } from "./log-chunks.ts";
+import { firstLineOf, lastLineOf, SegmentFile } from "./log-chunks.ts";
 
 /** Maximum number of files of a stream. When the newest file is full, the oldest is deleted. */
 const segmentsMax = 4;
@@ -26,7 +26,7 @@ export class LogSegments {
   /** Appends complete lines; concurrent calls are serialized. */
   append(lines: string): Promise<void> {
     return this.#changes.run(async () => {
-      for (const chunk of chunksOf(Buffer.from(lines), this.#segmentBytesMax)) await this.#append(chunk);
+      for (const chunk of splitAtLineEnds(Buffer.from(lines), this.#segmentBytesMax)) await this.#append(chunk);
     });
   }
 
@@ -36,23 +36,16 @@ export class LogSegments {
     return names
       .map((name) => /^(\d{10})\.log$/.exec(name)?.[1])
       .filter((digits) => digits !== undefined)
-      .map((digits) => ({ segment: Number(digits), path: join(this.directory, `${digits}.log`) }))
+      .map((digits) => new SegmentFile(Number(digits), join(this.directory, `${digits}.log`)))
       .sort((a, b) => a.segment - b.segment);
   }
 
   async firstLine(): Promise<LogLine | null> {
-    for (const file of await this.files()) {
-      for await (const [first] of readLinesFrom(file, 0)) if (first !== undefined) return first;
-    }
-    return null;
+    return await firstLineOf(await this.files());
   }
 
   async lastLine(): Promise<LogLine | null> {
-    for (const file of (await this.files()).toReversed()) {
-      const last = await lastLineOf(file);
-      if (last !== null) return last;
-    }
-    return null;
+    return await lastLineOf(await this.files());
   }
 
   /**
@@ -64,7 +57,7 @@ export class LogSegments {
       const files = await this.files();
       for (const [index, file] of files.entries()) {
         const isNewest = index === files.length - 1;
-        const last = await lastLineOf(file);
+        const last = await lastLineOf([file]);
         if (last === null ? isNewest : last.timestampMs >= timeMs) return;
         if (isNewest) {
           await appendFile(this.#pathOf(file.segment + 1), "");
@@ -120,13 +113,8 @@ export class LogSegments {
   }
 }
 
-async function lastLineOf(file: SegmentFile): Promise<LogLine | null> {
-  for await (const [last] of readLinesBefore(file, null)) if (last !== undefined) return last;
-  return null;
-}
-
 /** Splits bytes at line ends into chunks that fit a segment. A line longer than a segment is a chunk of its own. */
-function* chunksOf(bytes: Buffer, byteLengthMax: number): Generator<Buffer> {
+export function* splitAtLineEnds(bytes: Buffer, byteLengthMax: number): Generator<Buffer> {
   let start = 0;
   while (start < bytes.byteLength) {
     const limit = start + byteLengthMax;

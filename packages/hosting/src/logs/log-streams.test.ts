@@ -6,7 +6,7 @@ import { test } from "node:test";
 import * as fc from "fast-check";
 import { silentLogger, type Clock } from "@galatea/base";
 import { logStreamsContract } from "../contracts/index.ts";
-import { createDirectoryLogStreams } from "./directory-log-streams.ts";
+import { createDirectoryLogStreams } from "./directory-log-storage.ts";
 import { encodeFileName, formatLogLine, decodeFileName, parseLogLines } from "./log-lines.ts";
 import type { LogReadOptions } from "./log-streams.ts";
 
