@@ -122,7 +122,7 @@ modelHostContract("containers of images", async () => {
     async [Symbol.asyncDispose]() {
       await current.close();
       await opened.disposeAsync();
-      assert.deepEqual(await containersOf(`galatea.platform=${instancesDirectory}`), [], "containers are left");
+      assert.deepEqual(await containersOf(`galatea.platform=${instancesDirectory}`), [], "containers are running");
     },
   };
 });

@@ -167,7 +167,7 @@ test("galatea image load puts an archive of docker save into the engine's store;
   }
 });
 
-test("while the engine is away its containers answer; when it is back, a container that it ended is started again", async () => {
+test("containers respond while the engine is down; after its restart, a container that it ended is started again", async () => {
   await using platform = await openPlatform();
   await create(platform, "away", { Image: image });
   await endpointIs(platform, "away", "InService");
@@ -181,7 +181,7 @@ test("while the engine is away its containers answer; when it is back, a contain
     const now = await runningContainers();
     return now.length === 1 && now[0] !== containers[0];
   });
-  await until("it answers again", async () => (await say().catch(() => null)) === "x");
+  await until("it responds again", async () => (await say().catch(() => null)) === "x");
   assert.equal(platform.log().match(/the end of a container cannot be awaited/g)?.length, 1);
 });
 
@@ -250,13 +250,16 @@ test("the FailureReason of an endpoint says what the engine says: no image, no p
   for (const name of Object.keys(failing)) await remove(platform, name);
 });
 
-test("a container that ends is started again, and its endpoint answers", async () => {
+test("a container that ends is started again, and its endpoint responds", async () => {
   await using platform = await openPlatform();
   await create(platform, "again", { Image: image });
   await endpointIs(platform, "again", "InService");
   const [before] = await runningContainers();
-  assert.equal((await errorOfInvocation(probe(platform, { endpoint: "again" }, "end", 1, "told to end"))).status, 424);
-  await until("it answers again", async () => (await probe(platform, { endpoint: "again" }, "say", "x")) === "x");
+  assert.equal(
+    (await errorOfInvocation(probe(platform, { endpoint: "again" }, "end", 1, "requested to end"))).status,
+    424,
+  );
+  await until("it responds again", async () => (await probe(platform, { endpoint: "again" }, "say", "x")) === "x");
   assert.notDeepEqual(await runningContainers(), [before]);
 });
 

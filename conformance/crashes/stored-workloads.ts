@@ -110,7 +110,7 @@ export class UploadWorkload implements Workload {
     const ids = ((await responseOf(response)).Uploads ?? []).map(({ UploadId: id }) => id);
     if (text !== null) {
       // The upload was completed, but the response was lost.
-      assert.ok(!ids.includes(this.#uploadId), "the upload is completed, and still there");
+      assert.ok(!ids.includes(this.#uploadId), "a completed upload is still listed");
       await this.#parts.write([], () => Promise.resolve());
       this.#uploadId = null;
       return;

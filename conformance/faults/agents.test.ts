@@ -95,14 +95,14 @@ async function answeringPids(): Promise<ReadonlySet<string>> {
   return pids;
 }
 
-test("an endpoint has its instances on both agents and none on the platform's machine, and answers", async () => {
+test("an endpoint has its instances on both agents and none on the platform's machine, and responds", async () => {
   await createEndpoint(platform, { name, instanceCount: 2 });
   await endpointIs(platform, name, "InService");
   assert.deepEqual([serversOf(agents[0]).length, serversOf(agents[1]).length, platform.servers().length], [1, 1, 0]);
   assert.match(await call("echo"), /"OUT"/);
 });
 
-test("a single model is downloaded by the agent, and answers a streamed call", async () => {
+test("a single model is downloaded by the agent, and responds to a streamed call", async () => {
   await createEndpoint(platform, { name: "single", modelDataUrl: `s3://${bucket}/${prefix}${target}` });
   await endpointIs(platform, "single", "InService");
   const streamed = await platform.runtime.send(
@@ -155,7 +155,7 @@ test("after kill -9 of the platform its next run has the same instances with the
   assert.deepEqual(agents.map(serversOf), servers);
 });
 
-test("requests that arrive while the platform adopts its instances are answered without a load of a loaded model", async () => {
+test("requests that arrive while the platform adopts its instances succeed without a second load of a model", async () => {
   const pids = await answeringPids();
   for (let round = 0; round < 3; round += 1) {
     await platform.kill();
@@ -165,9 +165,9 @@ test("requests that arrive while the platform adopts its instances are answered 
   }
 });
 
-test("kill -9 of an agent: the endpoint answers on the other one, and its lost instance is replaced there", async () => {
+test("kill -9 of an agent: the endpoint responds from the other one, and its lost instance is replaced there", async () => {
   await agents[0].end("SIGKILL");
-  await until("an invocation is answered", isAnswered);
+  await until("an invocation succeeds", isAnswered);
   await until("the lost instance is replaced", () => serversOf(agents[1]).length === 2);
   await endpointIs(platform, name, "InService");
   for (let count = 0; count < 10; count += 1) assert.match(await call("echo"), /"OUT"/);
@@ -191,7 +191,7 @@ test("an agent that does not accept the platform's certificate gets no instances
   await platform.kill();
   await platform.startAgain();
   await endpointIs(platform, name, "InService");
-  await until("an invocation is answered", isAnswered);
+  await until("an invocation succeeds", isAnswered);
 });
 
 test("deleting an endpoint ends its instances on the agents", async () => {

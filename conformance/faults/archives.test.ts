@@ -102,7 +102,7 @@ const broken: readonly [sentence: string, body: () => Buffer, why: string][] = [
     'the archive holds an absolute path: "/tmp/escaped"',
   ],
   [
-    "holds a link out of itself",
+    "has a link out of the archive",
     () => tarball(modelEntries([{ path: "model/1/link", type: "2", target: "/etc/passwd" }])),
     'the link "model/1/link" leaves the archive',
   ],
@@ -118,7 +118,7 @@ const broken: readonly [sentence: string, body: () => Buffer, why: string][] = [
     'the link "d" leaves the archive',
   ],
   [
-    "holds a hard link to what is not its own",
+    "has a hard link to a file outside of the archive",
     () => tarball(modelEntries([{ path: "model/1/link", type: "1", target: "/etc/passwd" }])),
     'the archive holds an absolute path: "/etc/passwd"',
   ],

@@ -23,7 +23,7 @@ async function textAt(platform: Platform, url: string | undefined): Promise<stri
   return found === null ? null : await found.Body!.transformToString();
 }
 
-test("a worker that hangs is ended with the call that it hangs in, its stack is in the endpoint's log, and the next calls are answered", async () => {
+test("a worker that hangs is ended with its current call, its stack is in the endpoint's log, and the next calls succeed", async () => {
   await using platform = await Platform.open();
   const put = (key: string, body: string | Uint8Array) =>
     platform.s3.send(new PutObjectCommand({ Bucket: bucket, Key: key, Body: body, ContentType: "application/json" }));
@@ -76,7 +76,7 @@ test("a worker that hangs is ended with the call that it hangs in, its stack is 
   const failure = await until("the hung call has failed", () => textAt(platform, hung.FailureLocation));
   assert.match(failure, /timed out while waiting for a response|more than \d+ ms/);
   for (const { OutputLocation } of behind) {
-    assert.match(await until("what waited is answered", () => textAt(platform, OutputLocation)), /"OUT"/);
+    assert.match(await until("the waiting call gets a response", () => textAt(platform, OutputLocation)), /"OUT"/);
   }
   using logs = {
     client: new CloudWatchLogsClient({ endpoint: platform.url, region: "us-east-1", credentials }),

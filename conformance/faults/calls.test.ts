@@ -58,7 +58,7 @@ test("if a calls b and b calls a, the call that closes the circle fails, and its
   assert.match(await outputOfCode(port, "a", `out = call("b", ${quoted(inner)})`), inCircle);
 });
 
-test("two requests that each hold the instance that the other needs do not hang", async () => {
+test("two requests that each occupy the instance that the other needs do not hang", async () => {
   const crossed = (other: string) => `leave("holds", "")${waitFor("cross")}\nout = call(${quoted(other)}, "out = 1")`;
   const asked = Promise.all([outputOfCode(port, "a", crossed("b")), outputOfCode(port, "b", crossed("a"))]);
   await Promise.all(["a", "b"].map((model) => left(model, "holds")));

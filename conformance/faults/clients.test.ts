@@ -61,7 +61,7 @@ const warmBytes = 16 * 2 ** 20;
 
 async function assertNothingHeld(before: { readonly sockets: number; readonly arena: number }): Promise<void> {
   await until("their connections are closed", () => socketCount() <= before.sockets);
-  await until("their tensors are given back", () => arenaBytes(serving.server.pid) <= before.arena + warmBytes);
+  await until("their tensors are released", () => arenaBytes(serving.server.pid) <= before.arena + warmBytes);
 }
 const holdings = () => ({ sockets: socketCount(), arena: arenaBytes(serving.server.pid) });
 
@@ -123,7 +123,7 @@ test("a client that disconnects in the middle of its tensors leaves nothing behi
   await assertNothingHeld(held);
 });
 
-test("a client that sends one byte at a time is answered like any other", async () => {
+test("a client that sends one byte at a time gets its response", async () => {
   using wire = await Wire.open(port);
   const body = faultyRequest("echo", { value: [4, 5] });
   const request = head(body.length) + body;
@@ -150,12 +150,15 @@ test("clients that never read their responses delay no other client, and unread 
       wire.send(head(body.length) + body);
     }
     await assertEchoes(port, "direct");
-    await until("the model has answered them all", async () => (await executedCount("direct")) >= executedBefore + 32);
+    await until(
+      "the model has responded to all of them",
+      async () => (await executedCount("direct")) >= executedBefore + 32,
+    );
   }
   await assertNothingHeld(held);
 });
 
-test("a client that pipelines without end is disconnected, and others are answered", async () => {
+test("a client that pipelines without end is disconnected, and others get their responses", async () => {
   using wire = await Wire.open(port);
   const body = faultyRequest("echo");
   wire.send((head(body.length) + body).repeat(2000));
@@ -231,7 +234,7 @@ test("a client that disconnects frees its slot in a bounded queue", async () => 
   for (const answer of await Promise.all(answers)) assert.equal(answer.status, 200, answer.body.toString());
 });
 
-test("a client that disconnects during an execution does not end it, and the model answers the next request", async () => {
+test("a client that disconnects during an execution does not end it, and the model responds to the next request", async () => {
   await writeFaultyModel(serving.repository, "single");
   assert.equal((await load(port, "single")).status, 200);
   const gone = new AbortController();

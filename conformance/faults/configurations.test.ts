@@ -63,7 +63,7 @@ const broken: readonly [sentence: string, config: string, text: string][] = [
     "text proto|line 4, column 11: field 'input[0].name': expected a string in quotes, found integer 7",
   ],
   [
-    "a number beyond its type",
+    "a number out of the range of its type",
     edit("max_batch_size: 0", "max_batch_size: 99999999999"),
     "text proto|line 2, column 17: field 'max_batch_size': expected an integer from -2147483648 to 2147483647, found integer 99999999999",
   ],
@@ -132,7 +132,7 @@ const broken: readonly [sentence: string, config: string, text: string][] = [
     "dynamic batching preferred size must be <= max batch size for NAME",
   ],
   [
-    "a priority beyond its levels",
+    "a priority greater than its levels",
     edit("max_batch_size: 0", "max_batch_size: 2\ndynamic_batching { priority_levels: 2 default_priority_level: 3 }"),
     "default priority level must be in range [1, 2] for NAME",
   ],
@@ -199,7 +199,7 @@ for (const [sentence, config, text] of broken) {
 
 const files: readonly [sentence: string, make: (path: string) => Promise<unknown>, why: string][] = [
   ["a directory", (path) => mkdir(path), "it is not a file"],
-  ["a pipe that nobody writes", (path) => promisify(execFile)("mkfifo", [path]), "it is not a file"],
+  ["a pipe without a writer", (path) => promisify(execFile)("mkfifo", [path]), "it is not a file"],
   ["a device without end", (path) => symlink("/dev/zero", path), "it is not a file"],
   [
     "a terabyte of nothing",

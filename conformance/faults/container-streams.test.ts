@@ -71,11 +71,14 @@ describe("clients that disconnect or do not read", () => {
       using stream = await open(serving, path, endlessResponses("kept['stopped'] = 'told'"));
       stream.pause();
       const count = await sentWhenStill((expression) => told(serving, path, expression));
-      assert.ok(count < 1000, `${count} answers of 16 KiB were made for a client that reads none`);
+      assert.ok(count < 1000, `${count} responses of 16 KiB were produced for a client that reads none`);
       stream.resume();
       await until("it goes on when the client reads", () => stream.events().length > count + 100);
       stream[Symbol.dispose]();
-      await until("the model is told", async () => (await told(serving, path, "model.kept.get('stopped')")) === "told");
+      await until(
+        "the model is notified",
+        async () => (await told(serving, path, "model.kept.get('stopped')")) === "told",
+      );
     });
 
     test(`${path}: the model is notified of a client that disconnects during the stream`, async () => {

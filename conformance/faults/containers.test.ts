@@ -111,7 +111,7 @@ describe("without a memory limit", () => {
     );
     assert.equal(workers(serving).length, before + 1);
     await remove(serving, "race");
-    await until("its worker is gone", () => workers(serving).length === before);
+    await until("its worker has ended", () => workers(serving).length === before);
   });
 
   test("an unload waits for the model's running request", async () => {
@@ -127,7 +127,7 @@ describe("without a memory limit", () => {
     assert.equal((await removed).status, 200);
   });
 
-  test("a model whose archive is deleted after its load keeps answering", async () => {
+  test("a model whose archive is deleted after its load keeps responding", async () => {
     const url = await unpackInto(serving, "gone");
     await load(serving, "gone", url);
     await rm(join(serving.mlRoot, "models", "gone"), { recursive: true });
@@ -172,7 +172,7 @@ class TritonPythonModel:
     const refused = await load(serving, "c", url("c"));
     assert.equal(refused.status, 507, said(refused));
     assert.match(refused.body.toString(), /Out of memory: /);
-    await until("no process is left of it", () => workers(serving).join() === before.join());
+    await until("all of its processes have ended", () => workers(serving).join() === before.join());
     assert.equal((await call(serving, "a", "echo")).status, 200);
     assert.equal((await remove(serving, "a")).status, 200);
     assert.equal(said(await load(serving, "c", url("c"))), "200 ");

@@ -41,7 +41,7 @@ before(async () => {
     await platform.s3.send(new UploadPartCommand({ ...part, PartNumber: number, Body: randomBytes(100) }));
   }
   const madeNames = async () => await readdir(join(platform.place.data, "snapshots"));
-  await until("the platform makes its first snapshot", async () => (await madeNames()).some(isSnapshot));
+  await until("the platform writes its first snapshot", async () => (await madeNames()).some(isSnapshot));
   // Names have seconds, and a backup replaces no file.
   await until("the second of that snapshot is over", async () => !(await madeNames()).includes(snapshotName()));
   takeSnapshot(platform.place.data);

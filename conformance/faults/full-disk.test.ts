@@ -169,7 +169,7 @@ if (mayMount()) {
         for (let asked = 0; asked < 5; asked += 1) await assertAnswers(platform, "small.tar.gz");
         // What was captured before is written at the update, if it can be.
         await update(name);
-        await until("it is told that it cannot", () => platform.log().includes("captured data cannot be written"));
+        await until("the caller gets an error", () => platform.log().includes("captured data cannot be written"));
         await assertAnswers(platform, "small.tar.gz");
         assert.equal(await written(), 0);
       });
@@ -185,7 +185,7 @@ if (mayMount()) {
       const bothSent = [put(platform, "outgrown.bin", body), platform.s3.send(new UploadPartCommand(part))];
       for (const error of await Promise.all(bothSent.map(errorOfInvocation))) assert.equal(error.status, 507);
       await until(
-        "the connections that were held for clients that may still be sending are gone",
+        "the connections that stayed open for clients that may still be sending are closed",
         () => sockets() <= before,
       );
       const listed = await platform.s3.send(new ListObjectsV2Command({ Bucket: bucket, Prefix: "outgrown" }));

@@ -50,7 +50,7 @@ test("a client that reads nothing stops the model at a bounded number of respons
   stream.pause();
   const count = await sentWhenStill(told);
   // What the sockets of both sides hold, and what the model may be ahead.
-  assert.ok(count < 1000, `${count} answers of 16 KiB were made for a client that reads none`);
+  assert.ok(count < 1000, `${count} responses of 16 KiB were produced for a client that reads none`);
   await assertEchoes(serving.server.httpPort, "bystander");
   stream.resume();
   await until("it goes on when the client reads", () => stream.events().length > count + 100);
@@ -59,7 +59,7 @@ test("a client that reads nothing stops the model at a bounded number of respons
 });
 
 for (const path of [streamPath, generatePath]) {
-  test(`the model is notified of a client of ${path} that disconnects during the stream, and answers others`, async () => {
+  test(`the model is notified of a client of ${path} that disconnects during the stream, and responds to others`, async () => {
     const name = `gone-${path.length}`;
     const code = inThread(
       "sender.send(answer('one'))",
@@ -80,7 +80,7 @@ for (const path of [streamPath, generatePath]) {
   });
 }
 
-test("kill -9 of the worker between events ends the stream with an error event, and the next are answered", async () => {
+test("kill -9 of the worker between events ends the stream with an error event, and the next requests succeed", async () => {
   using stream = await open([
     "leave('pid', os.getpid())",
     "sender.send(answer('one'))",

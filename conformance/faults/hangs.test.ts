@@ -63,7 +63,7 @@ test("a model that hangs in execute is unloaded in time; its running and waiting
   for (const answer of await Promise.all(asked)) {
     assert.equal(errorOf(answer, 503), ended("hung"));
   }
-  await until("its worker is gone", () => isGone(pid));
+  await until("its worker has ended", () => isGone(pid));
   await writeFaultyModel(serving.repository, "hung");
   assert.equal((await load(port, "hung")).status, 200);
   await assertEchoes(port, "hung");
@@ -82,7 +82,7 @@ test("a model that was stopped (SIGSTOP) while it executed, and one while it was
   for (const pid of [busy, ...idle.map((one) => one.pid)]) process.kill(pid, "SIGSTOP");
   for (const name of ["stopped", "paused"]) await unload(port, name);
   assert.equal(errorOf(await asked, 503), ended("stopped"));
-  await until("their workers are gone", () => isGone(busy) && idle.every(({ pid }) => isGone(pid)));
+  await until("their workers have ended", () => isGone(busy) && idle.every(({ pid }) => isGone(pid)));
 });
 
 test("an ensemble over a step that hangs is unloaded in time with its step, and its request gets an error", async () => {
@@ -99,7 +99,7 @@ ensemble_scheduling { step [{ model_name: "step" model_version: -1
   await unload(port, "graph");
   assert.equal(errorOf(await asked, 503), ended("graph"));
   await unload(port, "step");
-  await until("its worker is gone", () => isGone(pid));
+  await until("its worker has ended", () => isGone(pid));
 });
 
 test("a model that hangs in finalize is ended in time", async () => {
@@ -107,7 +107,7 @@ test("a model that hangs in finalize is ended in time", async () => {
   await load(port, "final");
   await unload(port, "final");
   const pid = await pidOf("final");
-  await until("its worker is gone", () => isGone(pid));
+  await until("its worker has ended", () => isGone(pid));
 });
 
 for (const at of ["complete", "initialize"] as const) {
@@ -119,7 +119,7 @@ for (const at of ["complete", "initialize"] as const) {
     await unload(port, name);
     const answer = await loading;
     assert.notEqual(answer.status, 200);
-    await until("its worker is gone", () => isGone(pid));
+    await until("its worker has ended", () => isGone(pid));
     await writeFaultyModel(serving.repository, name);
     assert.equal((await load(port, name)).status, 200);
     await assertEchoes(port, name);

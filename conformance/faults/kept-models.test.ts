@@ -90,7 +90,9 @@ test("a model whose file was altered between the runs is unpacked again", async 
   const now = await inodes("model.py");
   assert.ok(now.length === 2 && !now.includes(ino), `${ino} is not among ${now.join(" ")}`);
   for (const path of await pathsBelow("model.py")) assert.deepEqual(readFileSync(path), program);
-  await until("it is told", () => platform.log().includes("files have changed since they were unpacked"));
+  await until("the container is notified", () =>
+    platform.log().includes("files have changed since they were unpacked"),
+  );
 });
 
 test("incomplete data after kill -9 is removed: trees without a description, unknown instances, files without a tree", async () => {
@@ -114,7 +116,7 @@ test("incomplete data after kill -9 is removed: trees without a description, unk
 
 test("no data of a deleted endpoint is kept", async () => {
   await platform.sagemaker.send(new DeleteEndpointCommand({ EndpointName: name }));
-  await until("the endpoint is gone", async () => {
+  await until("the endpoint is deleted", async () => {
     const { Endpoints } = await platform.sagemaker.send(new ListEndpointsCommand({}));
     return Endpoints?.length === 0;
   });

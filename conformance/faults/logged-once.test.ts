@@ -21,7 +21,7 @@ test("a model that fails to load at the start is logged once, and so is a worker
   const pid = Number(textOf(await infer(httpPort, "dies", faultyRequest("pid"))));
   process.kill(pid, "SIGKILL");
   await until("the worker's death is in the log", () => serving.server.log().includes("signal SIGKILL"));
-  await until("another worker answers", async () => {
+  await until("another worker responds", async () => {
     const answer = await infer(httpPort, "dies", faultyRequest("pid"));
     if (answer.status === 200) return true;
     errorOf(answer, 500);

@@ -78,7 +78,7 @@ async function whileWatched<Value>(work: Promise<Value>): Promise<Value> {
 
 async function allComesBack(): Promise<void> {
   await until("no byte is in flight", async () => (await usedBytes()) === 0);
-  await until("warm memory is given back", () => arenaBytes(serving.server.pid) <= 24 * mebibyte);
+  await until("warm memory is released", () => arenaBytes(serving.server.pid) <= 24 * mebibyte);
 }
 
 const head = (path: string, headers: string) => `POST ${path} HTTP/1.1\r\nHost: x\r\n${headers}\r\n`;
@@ -130,7 +130,7 @@ function large(bytes: number): { body: Buffer; headers: Record<string, string> }
   };
 }
 
-test("when more large tensors arrive than fit, some requests are answered and the others get a retryable error", async () => {
+test("when more large tensors arrive than fit, some requests succeed and the others get a retryable error", async () => {
   const { body, headers } = large(8 * mebibyte);
   const clients = Array.from({ length: 24 }, async () => {
     const answers: HttpResponse[] = [];
@@ -155,7 +155,7 @@ test("memory stays bounded for clients that do not read their large responses", 
     wire.send(head(inferPath("faulty"), length));
     wire.send(body);
   }
-  await whileWatched(until("memory is full of answers", async () => (await usedBytes()) > 24 * mebibyte));
+  await whileWatched(until("memory is full of responses", async () => (await usedBytes()) > 24 * mebibyte));
   for (const wire of wires) wire[Symbol.dispose]();
   await allComesBack();
 });
@@ -168,7 +168,7 @@ test("a client of a model whose outputs do not fit gets a retryable error, or a 
   );
   using wire = await Wire.open(port);
   wire.send(`${head(inferPath("faulty"), "Content-Length: 50000000\r\n")}{"inputs":`);
-  await until("memory is held", async () => (await usedBytes()) > 40 * mebibyte);
+  await until("the memory is reserved", async () => (await usedBytes()) > 40 * mebibyte);
   const later = await infer(port, "generous", faultyRequest("x", { value: [4 * mebibyte] }));
   assert.match(errorOf(later, 503), /message: .*memory for requests in flight is full: 16777216 bytes requested/);
   assert.equal(later.headers["retry-after"], "1");

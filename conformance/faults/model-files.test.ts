@@ -207,10 +207,10 @@ const madeToHarm: readonly ModelFile[] = [
   onnx("constant of more elements than can be counted", constant([2 ** 40, 2 ** 40], new Uint8Array(8))),
   onnx("constant of negative size", constant([-2], new Uint8Array(8))),
   onnx("data of the system", external("../../../../../../../../etc/passwd")),
-  onnx("data of the system, by its whole path", external("/etc/passwd")),
+  onnx("a system file, by its absolute path", external("/etc/passwd")),
   onnx("data of a neighbour", external("../../good/1/model.onnx")),
   onnx("data that are not there", external("weights.bin")),
-  onnx("data behind the end", external("model.onnx", 2 ** 40)),
+  onnx("data after the end", external("model.onnx", 2 ** 40)),
   onnx("conditions within conditions", { ...graph(conditions(200)), constants: [c] }),
   onnx(
     "a circle",

@@ -40,7 +40,7 @@ const workerPids = () => new Set(descendantsOf(serving.server.pid).map(({ pid })
 
 /** The instance is started again after its process died, with a growing wait. */
 async function assertRecovers(model: string): Promise<void> {
-  await until("the instance answers again", async () => {
+  await until("the instance responds again", async () => {
     return (await infer(port, model, faultyRequest("echo"))).status === 200;
   });
   await assertEchoes(port, model);
@@ -76,7 +76,7 @@ for (const [sentence, does, text] of deaths) {
   });
 }
 
-test("each request to a model that dies repeatedly is answered at once, and the server does not busy-loop", async () => {
+test("each request to a model that dies repeatedly gets its response at once, and the server does not busy-loop", async () => {
   const model = await loadFresh();
   const text = errorOf(await infer(port, model, faultyRequest("exit 3")), 500);
   // Each restart waits twice as long as the one before, 30 s at most: five more deaths take three seconds, twenty take six minutes.
@@ -131,7 +131,7 @@ for (const [sentence, text, said] of badStarts) {
     const message = errorOf(await load(port, name), 400);
     assert.match(message, new RegExp(`^load failed for model '${name}': `));
     assert.match(message, said);
-    await until("no process is left of the attempt", () => workerPids().difference(workers).size === 0);
+    await until("all processes of the attempt have ended", () => workerPids().difference(workers).size === 0);
     await assertEchoes(port, "bystander");
   });
 }
@@ -181,7 +181,7 @@ class TritonPythonModel:
   const pid = await pidIn(join(serving.repository, name, "pid"));
   left.abort();
   await loading;
-  await until("its worker is gone", () => !workerPids().has(pid));
+  await until("its worker has ended", () => !workerPids().has(pid));
   await assertEchoes(port, "bystander");
 });
 
@@ -191,7 +191,7 @@ test("a process that a model leaves behind ends with the model", async () => {
   assert.equal((await infer(port, model, faultyRequest("orphan"))).status, 200);
   await until("there is one process more", () => workerPids().difference(workers).size === 1);
   assert.equal((await unload(port, model)).status, 200);
-  await until("the orphan is gone", () => workerPids().difference(workers).size === 0);
+  await until("the orphan has ended", () => workerPids().difference(workers).size === 0);
 });
 
 test("a daemon that a model starts lives as long as the model, however that ends, and leaves no zombie", async () => {
@@ -203,13 +203,13 @@ test("a daemon that a model starts lives as long as the model, however that ends
   await assertEchoes(port, "bystander");
   assert.ok(workerPids().has(first));
   process.kill(worker, "SIGKILL");
-  await until("the first is gone", () => !workerPids().has(first));
+  await until("the first process has ended", () => !workerPids().has(first));
   await assertRecovers(model);
   const second = await daemon("daemon own-environment");
   process.kill(await daemon(), "SIGKILL");
   assert.ok(workerPids().has(second));
   assert.equal((await unload(port, model)).status, 200);
-  await until("nothing is left of it", () => workerPids().difference(before).size === 0);
+  await until("all of its processes have ended", () => workerPids().difference(before).size === 0);
 });
 
 test("model code reaches neither the server nor other models, and can use its own files and processes", async () => {
@@ -269,7 +269,7 @@ test("a view that is kept after a request whose client disconnected never change
   assert.equal(textOf(await infer(port, model, faultyRequest("kept_sums"))), `${5 * elements}.0`);
   assert.ok(arenaBytes(serving.server.pid) >= bytesBefore + elements * 4);
   assert.equal((await infer(port, model, faultyRequest("forget"))).status, 200);
-  await until("its memory is given back", async () => {
+  await until("its memory is released", async () => {
     // A worker tells what it no longer needs with its next answer.
     await infer(port, model, faultyRequest("echo"));
     return arenaBytes(serving.server.pid) <= bytesBefore + warmBytes;

@@ -77,10 +77,10 @@ test("a gigabyte that a run leaves in its process is charged, and released when 
   const loadedBytes = shop.usedBytes();
   assert.ok(loadedBytes < boundBytes, `${loadedBytes} bytes for two small files`);
   await shop.run("large");
-  assert.ok(shop.heldBytes() > 900 * mebibyte, "the library keeps it");
+  assert.ok(shop.heldBytes() > 900 * mebibyte, "the library keeps the memory");
   await until("the gigabyte is charged", () => shop.usedBytes() > 900 * mebibyte && shop.isCharged());
   await shop.bench.unload("large");
-  await until("only what is held is charged", () => shop.isCharged());
+  await until("only allocated memory is charged", () => shop.isCharged());
 });
 
 test("memory that a large run leaves behind is released soon, and the charge matches the allocated memory", async () => {
@@ -88,7 +88,7 @@ test("memory that a large run leaves behind is released soon, and the charge mat
   await shop.write("large", expanding(gibibyteOfFloats));
   await shop.bench.load("large");
   await shop.run("large");
-  await until("it is given back", () => shop.heldBytes() < 64 * mebibyte && shop.isCharged());
+  await until("the memory is released", () => shop.heldBytes() < 64 * mebibyte && shop.isCharged());
 });
 
 test("a load is rejected because of memory that runs of another model have left behind", async () => {

@@ -76,12 +76,12 @@ test("kill -9 of the process at any moment loses no block and no model", async (
     }
     await negates(good);
     assert.equal(shop.arena.usedBytes, 0);
-    await until("the processes apart are gone or idle", async () => !(await runners()).includes(pid));
-    await until("one process is left", async () => (await runners()).length >= 1);
+    await until("the isolated processes have ended or are idle", async () => !(await runners()).includes(pid));
+    await until("one process is running", async () => (await runners()).length >= 1);
     // Those apart stay for a while: they are not what the next round kills.
     const apart = (await runners()).slice(1);
     for (const one of apart) process.kill(one, "SIGKILL");
-    await until("only the shared one is left", async () => (await runners()).length === 1);
+    await until("only the shared process is running", async () => (await runners()).length === 1);
   }
 });
 
@@ -122,10 +122,10 @@ test("memory that a large run leaves in the library's pool is released", async (
   const pid = await onlyRunner();
   const before = privateBytes(pid);
   assert.ok(!((await run(large, request([floats("x", [1], [1])]))) instanceof InferenceError));
-  await until("less than 64 MiB are left of 400", () => privateBytes(pid) - before < 64 * mebibyte);
+  await until("less than 64 of 400 MiB are still allocated", () => privateBytes(pid) - before < 64 * mebibyte);
 });
 
-test("an unloaded model's session and arena are gone from the process, and hundreds of loads leave no descriptor", async () => {
+test("an unloaded model's session and arena are freed in the process, and hundreds of loads leave no descriptor", async () => {
   await using shop = await open();
   await using _good = await load(shop, "good", harmless);
   const source = await write(shop, "again", { ...harmless, graphName: "again" });

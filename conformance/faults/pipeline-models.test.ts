@@ -151,7 +151,7 @@ test("a model that calls its own endpoint waits until its own timeout or the inv
   assert.equal(await ask("circle", 5), 7);
 });
 
-test("a model that calls a pipeline which it is not part of is answered like any client", async () => {
+test("a model that calls another endpoint's pipeline gets a response like any client", async () => {
   await deploy("called", [single("first"), single("second")]);
   await deploy("calling", [
     single("first", { CALLS: "called", PATIENCE: "20", GALATEA_INVOKABLE_ENDPOINTS: "called" }),

@@ -130,7 +130,7 @@ test("responses ten thousand times larger pass within the limit, and over it are
   assert.equal(await ask("hello"), "hello first middle last");
 });
 
-test("kill -9 of the middle container under load fails its running requests with its name, and all others are answered", async () => {
+test("kill -9 of the middle container under load fails its running requests with its name, and all others succeed", async () => {
   const clients = 8;
   let killedAt = Infinity;
   let restoredCount = 0;
@@ -204,7 +204,7 @@ test("an update to another pipeline during calls loses none, and the old contain
   updated.abort();
   await asking;
   for (const answer of answers) assert.match(answer, /^hello first (middle )?last$/);
-  await until("the old containers are gone", () => !serversOf("pipeline").some((pid) => old.includes(pid)));
+  await until("the old containers have ended", () => !serversOf("pipeline").some((pid) => old.includes(pid)));
   assert.equal(serversOf("pipeline").length, 2);
 });
 

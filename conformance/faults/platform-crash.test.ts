@@ -48,7 +48,7 @@ const textOf = async (does: string) => {
   return outputs.find((output) => output.name === "TEXT")?.data[0];
 };
 const workerPid = async () => Number(await textOf("pid"));
-test("kill -9 of a Python worker inside an endpoint fails its running invocation, and the next is answered", async () => {
+test("kill -9 of a Python worker inside an endpoint fails its running invocation, and the next one succeeds", async () => {
   const held = errorOfInvocation(call("hold worker"));
   const pid = await pidIn(join(platform.place.meeting, "worker.running"));
   process.kill(pid, "SIGKILL");
@@ -59,7 +59,7 @@ test("kill -9 of a Python worker inside an endpoint fails its running invocation
     error.message,
     /^Received client error \(400\) from primary with message ".*is not healthy\. \(signal SIGKILL\)/,
   );
-  await until("the model answers again", () =>
+  await until("the model responds again", () =>
     call("echo").then(
       () => true,
       () => false,
@@ -78,9 +78,9 @@ test("kill -9 of an endpoint's server fails its running invocations; it restarts
   assert.equal(error.name, "ModelError");
   assert.match(
     error.message,
-    /^Received server error \(503\) from primary with message "The container did not answer: /,
+    /^Received server error \(503\) from primary with message "The container did not respond: /,
   );
-  await until("the worker is gone with its server", () => !isAlive(worker));
+  await until("the worker has ended with its server", () => !isAlive(worker));
   await until("so is the daemon that the model had started", () => !isAlive(daemon));
   assert.match(await call("echo"), /"OUT"/);
   const [again = 0] = platform.servers();
@@ -95,7 +95,7 @@ test("a server that is killed repeatedly restarts each time", async () => {
     );
     process.kill(server, "SIGKILL");
     await until("it is gone", () => !isAlive(server));
-    await until("the model answers again", () =>
+    await until("the model responds again", () =>
       call("echo").then(
         () => true,
         () => false,
@@ -104,7 +104,7 @@ test("a server that is killed repeatedly restarts each time", async () => {
   }
 });
 
-test("kill -9 of an endpoint's server during a cold load repeats the load, and the request is answered", async () => {
+test("kill -9 of an endpoint's server during a cold load repeats the load, and the request succeeds", async () => {
   const started = join(platform.place.meeting, "cold");
   const slow = `import os, time
 class TritonPythonModel:
@@ -147,7 +147,7 @@ class TritonPythonModel:
   assert.match(second.message, /^Failed to download model data\(bucket: faults, key: models\/deleted\.tar\.gz\)\./);
   await writeFile(`${started}.go`, "");
   assert.match(await first, /"OUT"/);
-  await until("the deleted model's worker is gone", () => !isAlive(pid));
+  await until("the deleted model's worker has ended", () => !isAlive(pid));
   assert.match(await call("echo"), /"OUT"/);
 });
 
@@ -174,10 +174,10 @@ test("kill -9 of the platform in the middle of an upload leaves no partial objec
   assert.ok(!listed.Contents?.some(({ Key }) => Key === "torn.bin"));
   const got = await platform.s3.send(new GetObjectCommand({ Bucket: bucket, Key: "kept.bin" }));
   assert.ok(kept.equals((await got.Body?.transformToByteArray()) ?? Buffer.alloc(0)));
-  assert.ok((await bytesBelow(objects)) < bytes / 4, "the upload's half is gone");
+  assert.ok((await bytesBelow(objects)) < bytes / 4, "the incomplete upload is deleted");
 });
 
-test("after kill -9 of the platform its endpoint is in service again and answers; at another port it has another instance", async () => {
+test("after kill -9 of the platform its endpoint is in service again and responds; at another port it has another instance", async () => {
   await endpointIs(platform, name, "InService");
   const before = platform.servers();
   await platform.kill();
@@ -205,19 +205,19 @@ test("kill -9 of the platform in the middle of a deployment: the endpoint comes 
   });
 });
 
-test("kill -9 of the platform in the middle of a deletion: the endpoint is gone after the restart, and its files with it", async () => {
+test("kill -9 of the platform in the middle of a deletion: the endpoint and its files are deleted after the restart", async () => {
   await createEndpoint(platform, { name: "mid-delete" });
   await endpointIs(platform, "mid-delete", "InService");
   const directories = await readdir(join(platform.place.data, "instances"));
   await platform.sagemaker.send(new DeleteEndpointCommand({ EndpointName: "mid-delete" }));
   await platform.kill();
   await platform.startAgain();
-  await until("only the first endpoint is left", async () => {
+  await until("only the first endpoint exists", async () => {
     const { Endpoints = [] } = await platform.sagemaker.send(new ListEndpointsCommand({}));
     return Endpoints.map(({ EndpointName }) => EndpointName).join() === name;
   });
   await until("it answers", () => call("echo").catch(() => null));
-  await until("its files are gone", async () => {
+  await until("its files are deleted", async () => {
     return (await readdir(join(platform.place.data, "instances"))).length < directories.length;
   });
 });

@@ -91,12 +91,12 @@ test("an update of an endpoint loses no request, neither running ones of its old
   });
   updated = true;
   for (const count of await streams) assert.ok(count > 0);
-  assert.ok(platform.servers().includes(old), "the instance that holds a request is there");
+  assert.ok(platform.servers().includes(old), "the instance with the pending request is running");
   await held.go();
   assert.match(await held.answer, /"OUT"/);
-  await until("the old instance is gone", () => platform.servers().length === 1 && !platform.servers().includes(old));
+  await until("the old instance has ended", () => platform.servers().length === 1 && !platform.servers().includes(old));
   await platform.sagemaker.send(new DeleteEndpointCommand({ EndpointName: name }));
-  await until("no server is left", () => platform.servers().length === 0);
+  await until("all servers have ended", () => platform.servers().length === 0);
 });
 
 test("an endpoint that is deleted accepts no more requests and ends after its running one", async () => {
@@ -110,7 +110,7 @@ test("an endpoint that is deleted accepts no more requests and ends after its ru
   assert.equal(platform.servers().length, 1);
   await held.go();
   assert.match(await held.answer, /"OUT"/);
-  await until("no server is left", () => platform.servers().length === 0);
+  await until("all servers have ended", () => platform.servers().length === 0);
 });
 
 test("an endpoint that is deleted while it starts can be created again at once, and is a new one", async () => {
@@ -136,10 +136,10 @@ test("an endpoint that is deleted while it starts can be created again at once, 
   assert.match(await invoke(platform, name, null, faultyRequest("echo")), /"OUT"/);
   assert.ok(!platform.servers().includes(first));
   await platform.sagemaker.send(new DeleteEndpointCommand({ EndpointName: name }));
-  await until("no server is left", () => platform.servers().length === 0);
+  await until("all servers have ended", () => platform.servers().length === 0);
 });
 
-test("at SIGTERM the platform answers running requests, does not wait for other connections, and exits", async () => {
+test("at SIGTERM the platform completes running requests, does not wait for other connections, and exits", async () => {
   const name = "stopped";
   await createEndpoint(platform, { name });
   await endpointIs(platform, name, "InService");
@@ -156,7 +156,7 @@ test("at SIGTERM the platform answers running requests, does not wait for other 
   await (await fetch(platform.url)).arrayBuffer();
   const stopped = platform.stop();
   assert.match(Buffer.concat(await describing.toArray()).toString(), /"EndpointStatus":"Creating"/);
-  await until("nobody else is let in", () => {
+  await until("no other connection is accepted", () => {
     const socket = connect(port, "127.0.0.1");
     return new Promise<boolean>((resolve) => {
       socket.once("connect", () => resolve(false)).once("error", () => resolve(true));

@@ -49,7 +49,7 @@ const endless = (name: string, values: number) =>
     `kept['${name}'] = 'told'`,
   );
 const isTold = (kept: string) =>
-  until("the model is told", async () => (await told(`model.kept['${kept}']`)) === "told");
+  until("the model is notified", async () => (await told(`model.kept['${kept}']`)) === "told");
 
 test("the response contains all events, with the container's content type", async () => {
   const reply = await invoke(["for i in range(3): sender.send(answer(i))", "sender.send(flags=FINAL)"]);
@@ -94,7 +94,7 @@ test("responses over the limit of an invocation are rejected, and the model is n
 test("the model is notified of a client that disconnects while responses are collected", async () => {
   const leaving = new AbortController();
   const asked = errorOfInvocation(invoke(endless("gone", 1), leaving.signal));
-  await until("the model has begun", async () => (await told("model.kept.get('gone', '')")) === "begun");
+  await until("the model has started", async () => (await told("model.kept.get('gone', '')")) === "begun");
   leaving.abort();
   assert.equal((await asked).name, "AbortError");
   await isTold("gone");

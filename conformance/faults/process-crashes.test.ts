@@ -149,7 +149,7 @@ ensemble_scheduling { step [
   process.kill(await pidIn(join(serving.repository, "held", "x.running")), "SIGKILL");
   assert.match(errorOf(await answer, 500), /Stub process 'held_0' is not healthy\. \(signal SIGKILL\)/);
   await until(
-    "the ensemble answers again",
+    "the ensemble responds again",
     async () => (await infer(httpPort, "chain", faultyRequest("echo"))).status === 200,
   );
 });
@@ -195,7 +195,7 @@ test("a worker that dies after its zygote is restarted", async () => {
   const held = await hold(serving, "held", "a");
   process.kill(held.pid, "SIGKILL");
   errorOf(await held.answer, 500);
-  await until("it answers again", async () => (await infer(httpPort, "held", faultyRequest("echo"))).status === 200);
+  await until("it responds again", async () => (await infer(httpPort, "held", faultyRequest("echo"))).status === 200);
 });
 
 test("kill -9 of the server ends every process below it, hung models and orphans among them, and leaves no file", async () => {
@@ -212,7 +212,7 @@ test("kill -9 of the server ends every process below it, hung models and orphans
   await assertNothingLeft(serving);
 });
 
-test("a server that is stopped first answers its running requests, rejects new ones, and leaves nothing behind", async () => {
+test("a server that is stopped first completes its running requests, rejects new ones, and leaves nothing behind", async () => {
   await using serving = await open();
   const { httpPort } = serving.server;
   const silent = connect(httpPort, "127.0.0.1");
@@ -222,7 +222,7 @@ test("a server that is stopped first answers its running requests, rejects new o
   await silentEnded;
   // Asked again, it is stopping already.
   process.kill(serving.server.pid, "SIGTERM");
-  await until("it takes no more connections", () =>
+  await until("the server accepts no more connections", () =>
     assertEchoes(httpPort, "bystander").then(
       () => false,
       () => true,

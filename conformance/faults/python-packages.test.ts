@@ -160,7 +160,7 @@ test("an endpoint whose packages cannot be installed fails with pip's reason", a
   );
 });
 
-test("boto3 in a model of the interpreter that `up` was given reaches the platform's store with the instance's credentials", async () => {
+test("boto3 in a model with the interpreter of `up --python` reaches the platform's store with the instance's credentials", async () => {
   const { python } = await ensureEnvironment(cacheDirectory(process.env), "clients");
   await using platform = await Platform.open(async () => {}, { verified: true, flags: ["--python", python] });
   const body = `import boto3

@@ -63,7 +63,7 @@ const refused: readonly [sentence: string, sent: Sent, status: number, text: str
     "unexpected additional input data for model 'faulty'",
   ],
   [
-    "a header length beyond the body",
+    "a header length greater than the body",
     binary([what, value], Buffer.alloc(0), "100000"),
     400,
     "inference header size should be in range (0, 133), got: 100000",
@@ -219,7 +219,7 @@ const refused: readonly [sentence: string, sent: Sent, status: number, text: str
     "Unable to parse 'data': attempt to access JSON non-number as double",
   ],
   [
-    "a number beyond every float",
+    "a number out of the range of floats",
     { body: JSON.stringify({ inputs: [what, value] }).replace("[1,2]", "[1,1e999]") },
     500,
     "failed to parse the request JSON buffer: Number too big to be stored in double. at 128",
@@ -250,7 +250,7 @@ const refused: readonly [sentence: string, sent: Sent, status: number, text: str
     "unexpected inference output 'NOPE' for model 'faulty'",
   ],
   [
-    "a shared memory region that nobody registered",
+    "a shared memory region that is not registered",
     json(what, { ...value, data: undefined, parameters: { shared_memory_region: "r", shared_memory_byte_size: 8 } }),
     404,
     "Unable to find shared memory region: 'r'",
@@ -280,7 +280,7 @@ const refused: readonly [sentence: string, sent: Sent, status: number, text: str
     "Unable to parse 'inputs': attempt to access non-existing object member 'inputs'",
   ],
   [
-    "bytes behind the JSON",
+    "bytes after the JSON",
     { body: `${faultyRequest("echo")}}` },
     500,
     "failed to parse the request JSON buffer: The document root must not be followed by other values. at 135",
@@ -328,7 +328,7 @@ const refused: readonly [sentence: string, sent: Sent, status: number, text: str
     "Decompressed data size exceeds the maximum allowed value of 67108864 bytes. Use --http-max-input-size to increase the limit.",
   ],
   [
-    "an encoding that nobody knows",
+    "an unknown encoding",
     { body: deflateRawSync(faultyRequest("echo")), headers: { "content-encoding": "br" } },
     501,
     "Unsupported compression type",
@@ -363,7 +363,7 @@ const bytes: readonly [sentence: string, bytes: string, status: number, text: st
     `${malformed}Duplicate Content-Length`,
   ],
   [
-    "a Content-Length beside chunks",
+    "a Content-Length together with chunks",
     `${head}Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n`,
     400,
     "Content-Length and Transfer-Encoding must not both be given",
@@ -419,7 +419,7 @@ test("NaN and the infinities pass as JSON words and as bytes, bit for bit", asyn
   assert.deepEqual(echoed.body.subarray(headerBytes), payload);
 });
 
-test("of all these requests the model saw only the honest ones, and the server holds nothing of the others", async () => {
+test("only the valid requests reached the model, and the server has released the memory of the others", async () => {
   const executed = textOf(await infer(port, "faulty", faultyRequest("executed", { id: "last" }))).split(",");
   // An echo after each refusal, the two above, and this one.
   assert.equal(executed.length, refused.length + bytes.length + 2 + 1);

@@ -12,7 +12,7 @@ import { bucket, createEndpoint, credentials, endpointIs, Platform, prefix } fro
 import { tarball } from "./tarball.ts";
 import { until } from "./until.ts";
 
-/** Fifty, where half of the machine's memory has room for them. */
+/** Number of endpoints: fifty, or fewer if they would need more than half of the machine's memory. */
 const endpointCount = Math.min(50, Math.floor(totalmem() / 2 / 2 ** 27));
 const clientCount = 8;
 const names = Array.from({ length: endpointCount }, (_, index) => `e${index}`);
@@ -87,11 +87,11 @@ const workerPids = () =>
 /** Runs `interrupt` under load and says how long nothing was answered. */
 async function interrupted(what: string, interrupt: () => Promise<void>): Promise<Load> {
   const load = new Load();
-  await until("requests are answered", () => load.answeredCount > 10 * endpointCount);
+  await until("requests succeed", () => load.answeredCount > 10 * endpointCount);
   load.longestGapMs = 0;
   await interrupt();
   const before = load.answeredCount;
-  await until("requests are answered again", () => load.answeredCount > before + 10 * endpointCount);
+  await until("requests succeed again", () => load.answeredCount > before + 10 * endpointCount);
   await load.end();
   console.log(`${what}: at most ${load.longestGapMs.toFixed(0)} ms without a response; ${load.errors.length} failed`);
   return load;

@@ -57,7 +57,7 @@ test("kill -9 while the platform restores its instances loses none of them", asy
   assert.deepEqual(await workerPids(), pids);
 });
 
-test("galatea restart: a running request is answered, new requests wait, and no model is loaded again", async () => {
+test("galatea restart: a running request completes, new requests wait, and no model is loaded again", async () => {
   const pids = await workerPids();
   const stop = new AbortController();
   let answered = 0;
@@ -69,7 +69,7 @@ test("galatea restart: a running request is answered, new requests wait, and no 
   })();
   await platform.restart();
   const before = answered;
-  await until("requests are answered after it", () => answered > before);
+  await until("requests succeed after it", () => answered > before);
   stop.abort();
   await asking;
   assert.deepEqual(await workerPids(), pids);

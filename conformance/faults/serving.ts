@@ -99,7 +99,7 @@ export async function assertNothingLeft(place: Workspace): Promise<void> {
 }
 
 export async function assertNoProcesses(place: Workspace): Promise<void> {
-  await until("no process is left", () => processesMarked(place.mark).length === 0).catch(() => {
+  await until("all processes have ended", () => processesMarked(place.mark).length === 0).catch(() => {
     const left = processesMarked(place.mark);
     for (const { pid } of left) process.kill(pid, "SIGKILL");
     assert.deepEqual(left, [], "processes left behind");

@@ -23,7 +23,7 @@ async function writeEnvironment(place: Workspace): Promise<string> {
   await mkdir(join(directory, "bin"), { recursive: true });
   const found = await readdir(join(place.data, "python"));
   const made = found.find((name) => /^[0-9a-f]{16}$/.test(name));
-  assert.ok(made, "the product's Python environment has been made");
+  assert.ok(made, "the product's Python environment has been created");
   const python = join(directory, "bin", "python");
   await writeFile(python, `#!/bin/sh\nexec ${join(place.data, "python", made, "bin", "python")} "$@"\n`);
   await chmod(python, 0o755);

@@ -76,14 +76,14 @@ const left = (name: string, model = "streaming") => leftBy(serving.repository, m
 async function assertAnswers(): Promise<void> {
   using stream = open();
   stream.send("sender.send(answer('well'), FINAL)");
-  await until("the ensemble answers", () => stream.answers.length > 0);
+  await until("the ensemble responds", () => stream.answers.length > 0);
   assert.deepEqual(stream.answers, ["WELL, final"]);
 }
 
-test("kill -9 of the decoupled step's worker ends the stream, and the next request is answered", async () => {
+test("kill -9 of the decoupled step's worker ends the stream, and the next request succeeds", async () => {
   using stream = open();
   stream.send("leave('pid', os.getpid()); sender.send(answer('one')); model.kept['sender'] = sender");
-  await until("there is an answer", () => stream.answers.length === 1);
+  await until("a response arrived", () => stream.answers.length === 1);
   process.kill(Number(await left("pid")), "SIGKILL");
   await until("the stream has ended", () => stream.answers.length === 2);
   assert.equal(stream.answers[0], "ONE");
@@ -121,7 +121,7 @@ test("kill -9 of a later step's worker ends the stream, and the decoupled model 
 async function told(expression: string): Promise<string> {
   using stream = open("streaming");
   stream.send(`sender.send(answer(${expression}), FINAL)`);
-  await until("the model tells", () => stream.answers.length > 0);
+  await until("the model reports", () => stream.answers.length > 0);
   return stream.answers[0]!.replace(/, final$/, "");
 }
 
@@ -136,7 +136,7 @@ test("a client that reads nothing stops the first model of an ensemble at a boun
     stream.pause();
     stream.send(endlessResponses(`leave('stopped-${name}', sent)`, answer));
     const count = await sentWhenStill(told);
-    assert.ok(count < 100, `${name}: ${count} answers were made for a client that reads none`);
+    assert.ok(count < 100, `${name}: ${count} responses were produced for a client that reads none`);
     await assertEchoes(serving.server.httpPort, "bystander");
     // Other clients of the same models, too.
     await assertAnswers();
@@ -159,7 +159,7 @@ test("the decoupled model is notified of a client that disconnects during the st
       "leave('went', 1)",
     ),
   );
-  await until("there is an answer", () => stream.answers.length === 1);
+  await until("a response arrived", () => stream.answers.length === 1);
   stream[Symbol.dispose]();
   await left("went");
   await assertAnswers();
@@ -169,7 +169,7 @@ test("an unload of the ensemble, or of a step, waits for the last response of a 
   for (const name of ["piped", "streaming", "later"]) {
     using stream = open();
     stream.send(inThread("sender.send(answer('one'))", "time.sleep(0.3)", "sender.send(answer('wait'), FINAL)"));
-    await until("there is an answer", () => stream.answers.length === 1);
+    await until("a response arrived", () => stream.answers.length === 1);
     await unload(serving.server.httpPort, name);
     await until("the stream has ended", () => stream.answers.length === 2);
     assert.deepEqual(stream.answers, ["ONE", "WAIT, final"], name);
@@ -183,7 +183,7 @@ test("an unload of the ensemble, or of a step, waits for the last response of a 
 test("an unload ends a stream that does not end", async () => {
   using stream = open();
   stream.send("model.kept['sender'] = sender; sender.send(answer('one'))");
-  await until("there is an answer", () => stream.answers.length === 1);
+  await until("a response arrived", () => stream.answers.length === 1);
   await unload(serving.server.httpPort, "piped");
   await until("the stream has ended", () => stream.answers.length === 2);
   assert.match(stream.answers[1]!, /^error: model 'piped' version 1 was ended while it executed: .*, final$/);
@@ -191,7 +191,7 @@ test("an unload ends a stream that does not end", async () => {
   await assertAnswers();
 });
 
-test("many concurrent streams over one ensemble are answered completely", async () => {
+test("many concurrent streams over one ensemble get all responses", async () => {
   const [streamCount, answerCount] = [20, 30];
   const streams = Array.from({ length: streamCount }, () => open());
   try {
@@ -199,7 +199,7 @@ test("many concurrent streams over one ensemble are answered completely", async 
       stream.send(
         inThread(`for i in range(${answerCount}): sender.send(answer(i))`, "sender.send(answer('end'), FINAL)"),
       );
-    await until("all answers are there", () => streams.every(({ answers }) => answers.length === answerCount + 1));
+    await until("all responses arrived", () => streams.every(({ answers }) => answers.length === answerCount + 1));
     for (const { answers } of streams)
       assert.deepEqual(answers, [...Array(answerCount).keys(), "END, final"].map(String));
   } finally {

@@ -21,13 +21,13 @@ const left = (name: string) => leftBy(serving.repository, "streaming", name);
 async function told(expression: string): Promise<string> {
   using stream = open();
   stream.send(`sender.send(answer(${expression}), FINAL)`);
-  await until("the model tells", () => stream.answers.length > 0);
+  await until("the model reports", () => stream.answers.length > 0);
   assert.match(stream.answers[0]!, /, final$/);
   return stream.answers[0]!.slice(0, -", final".length);
 }
 const assertAnswers = async () => assert.equal(await told("'well'"), "well");
 
-test("kill -9 of the worker between responses ends every open stream with an error, and the next are answered", async () => {
+test("kill -9 of the worker between responses ends every open stream with an error, and the next requests succeed", async () => {
   using first = open();
   using second = open();
   for (const [name, stream] of [
@@ -37,7 +37,7 @@ test("kill -9 of the worker between responses ends every open stream with an err
     stream.send(
       [`leave('pid-${name}', os.getpid())`, "sender.send(answer('one'))", "model.kept[id(sender)] = sender"].join("\n"),
     );
-  await until("both have an answer", () => first.answers.length + second.answers.length === 2);
+  await until("both have a response", () => first.answers.length + second.answers.length === 2);
   process.kill(Number(await left("pid-a")), "SIGKILL");
   await until("both have ended", () => first.answers.length + second.answers.length === 4);
   for (const stream of [first, second]) {
@@ -56,7 +56,7 @@ test("a client that reads nothing stops the model at a bounded number of respons
   stream.pause();
   stream.send(endlessResponses("leave('stopped', sent)"));
   const count = await sentWhenStill(told);
-  assert.ok(count < 100, `${count} answers of 16 KiB were made for a client that reads none`);
+  assert.ok(count < 100, `${count} responses of 16 KiB were produced for a client that reads none`);
   await assertEchoes(serving.server.httpPort, "bystander");
   stream.resume();
   await until("it goes on when the client reads", () => stream.answers.length > count + 100);
@@ -75,7 +75,7 @@ test("the model is notified of a client that disconnects during the stream, and 
       "leave('went', 'on to the end')",
     ),
   );
-  await until("there is an answer", () => stream.answers.length === 1);
+  await until("a response arrived", () => stream.answers.length === 1);
   stream[Symbol.dispose]();
   assert.equal(await left("went"), "on to the end");
   await assertAnswers();
@@ -102,7 +102,7 @@ test("an execute that waits for its client to read continues when the client dis
 test("an unload waits for a stream that ends", async () => {
   using stream = open();
   stream.send(inThread("sender.send(answer('one'))", "time.sleep(0.3)", "sender.send(answer('two'), FINAL)"));
-  await until("there is an answer", () => stream.answers.length === 1);
+  await until("a response arrived", () => stream.answers.length === 1);
   await unload(serving.server.httpPort, "streaming");
   await until("the stream has ended", () => stream.answers.length === 2);
   assert.deepEqual(stream.answers, ["one", "two, final"]);
@@ -112,7 +112,7 @@ test("an unload waits for a stream that ends", async () => {
 test("an unload ends a stream that does not end", async () => {
   using stream = open();
   stream.send("model.kept['sender'] = sender; sender.send(answer('one'))");
-  await until("there is an answer", () => stream.answers.length === 1);
+  await until("a response arrived", () => stream.answers.length === 1);
   await unload(serving.server.httpPort, "streaming");
   await until("the stream has ended", () => stream.answers.length === 2);
   assert.match(stream.answers[1]!, /^error: model 'streaming' version 1 was ended while it executed: .*, final$/);
@@ -120,7 +120,7 @@ test("an unload ends a stream that does not end", async () => {
   await assertAnswers();
 });
 
-test("many threads answer many requests of several streams at once, inside and outside of execute", async () => {
+test("many threads respond to many requests of several streams at once, inside and outside of execute", async () => {
   const [threadCount, answerCount, requestCount] = [3, 20, 4];
   const code = (isInside: boolean) =>
     [
@@ -142,7 +142,7 @@ test("many threads answer many requests of several streams at once, inside and o
   for (const stream of [first, second])
     for (let index = 0; index < requestCount; index++) stream.send(code(index % 2 === 0));
   const count = requestCount * (threadCount * answerCount + 1);
-  await until("all answers are there", () => first.answers.length === count && second.answers.length === count);
+  await until("all responses arrived", () => first.answers.length === count && second.answers.length === count);
   for (const { answers } of [first, second]) {
     assert.equal(answers.filter((answer) => answer === "last, final").length, requestCount);
     assert.ok(!answers.some((answer) => answer.startsWith("error")));
@@ -157,6 +157,6 @@ test("a response that is too large for its frame is the model's error, and the n
       "except pb_utils.TritonModelException as error: sender.send(answer(error), FINAL)",
     ].join("\n"),
   );
-  await until("it is told", () => stream.answers.length === 1);
+  await until("the model is notified", () => stream.answers.length === 1);
   assert.match(stream.answers[0]!, /^Unable to send response\. Its parameters and small tensors/);
 });

@@ -100,7 +100,7 @@ async function targets(): Promise<Record<string, unknown>> {
 }
 const modelRoot = (path: string) => dirname(dirname(dirname(path)));
 
-test("a tenant reaches only what is documented, whatever it tries", async () => {
+test("a tenant reaches only the documented resources", async () => {
   const service = createServer((socket) => socket.end()).listen(0, "127.0.0.1");
   await new Promise((resolve) => service.once("listening", resolve));
   try {
@@ -144,7 +144,7 @@ test("a process that a tenant leaves behind ends with the server as well", async
   const [server = 0] = platform.servers();
   process.kill(server, "SIGKILL");
   await until("it is gone", () => !isAlive(left));
-  await until("the endpoint answers again", () => call("victim.tar.gz", "pid").catch(() => null));
+  await until("the endpoint responds again", () => call("victim.tar.gz", "pid").catch(() => null));
 });
 
 test("a tenant that allocates memory endlessly is ended, and no other tenant", async () => {

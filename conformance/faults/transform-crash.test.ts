@@ -65,7 +65,7 @@ async function begin(platform: Platform): Promise<void> {
   );
 }
 
-test("after kill -9 among outputs that are stored in groups every one that was seen is there, few are made again, and the job ends well", async () => {
+test("after kill -9 among outputs that are stored in groups every observed output is kept, few are written again, and the job completes", async () => {
   await using platform = await Platform.open();
   await begin(platform);
   for (let death = 1; death <= deaths; death++) {
@@ -88,7 +88,7 @@ test("after kill -9 among outputs that are stored in groups every one that was s
       patientMs,
     );
     const again = (await outputs(platform)).filter(({ key, madeMs }) => after.has(key) && madeMs > killedMs);
-    assert.ok(again.length <= unrecordedMax, `${again.length} objects were made again`);
+    assert.ok(again.length <= unrecordedMax, `${again.length} objects were written again`);
   }
   const job = await until(
     "the job has ended",

@@ -103,7 +103,7 @@ if (mayMount()) {
       }
     }
 
-    test("outputs that the disk has no room for fail the job, nothing of them is left, and a later job ends well", async () => {
+    test("outputs that do not fit on the disk fail the job and leave no files, and a later job completes", async () => {
       await filled(disk("objects"), async () => {
         await create("no-room", "in/");
         const { status, reason } = await ended("no-room");
@@ -119,7 +119,7 @@ if (mayMount()) {
       assert.equal((await outputs("room")).length, 3);
     });
 
-    test("a job whose progress the records have no room for fails, is in progress until that can be recorded, and keeps what was written", async () => {
+    test("a job whose progress cannot be recorded on a full disk fails, is in progress until the failure is recorded, and keeps its outputs", async () => {
       await put("held/a.json", faultyRequest("hold go"));
       await put("held/b.json", faultyRequest("echo"));
       await create("unrecorded", "held/");

@@ -141,7 +141,7 @@ try:
     proven("all three respond together as they do alone", more_answers(), wrong or dict(right))
     for kind in KINDS:
         put(kind, "2")
-    proven("they keep responding while each is replaced", more_answers(), wrong or dict(right))
+    proven("all models keep responding while each of them is replaced", more_answers(), wrong or dict(right))
     # An old version is unloaded after its last request.
     end = time.monotonic() + LIMIT_SECONDS
     while samples("ModelUnloadingTime") < len(KINDS) and time.monotonic() < end and not wrong:

@@ -46,7 +46,9 @@ function brokenOff(id: string, body: string): Promise<string> {
     asked.once("response", (response: IncomingMessage) => {
       let text = "";
       response.on("data", (piece: Buffer) => (text += String(piece)));
-      response.once("error", () => resolve(text)).once("end", () => reject(new Error(`it ended whole: ${text}`)));
+      response
+        .once("error", () => resolve(text))
+        .once("end", () => reject(new Error(`it ended without an error: ${text}`)));
     });
   });
 }
@@ -137,7 +139,7 @@ def transform_fn(model, data, content_type, accept):
   assert.equal(text, "firstsecond");
 });
 
-test("an iterator of a script without `yield` or `stream` is sent as a whole, and the log says so", async () => {
+test("an iterator of a script without `yield` or `stream` is sent in one response, and the log has a warning", async () => {
   const script =
     "def model_fn(d): return None\ndef transform_fn(m, d, c, a): return map(str.upper, d.split()), 'text/x'\n";
   await loaded("neither", script);
@@ -146,7 +148,7 @@ test("an iterator of a script without `yield` or `stream` is sent as a whole, an
   await server.logged("the script returned an iterator, which is sent as a whole: with `streams = True` in the script");
 });
 
-test("a streaming script may return a whole response and can read and set session headers", async () => {
+test("a streaming script may return a single response and can read and set session headers", async () => {
   await loaded(
     "session",
     `

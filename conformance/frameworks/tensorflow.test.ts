@@ -158,7 +158,7 @@ const costs: readonly [model: string, megabytes: number, file: string, timesFile
 ];
 
 for (const [model, megabytes, file, timesFile] of costs)
-  test(`a further model takes at most ${megabytes} MB and ${timesFile} times its file: ${model}`, async (t) => {
+  test(`each additional model takes at most ${megabytes} MB and ${timesFile} times its file: ${model}`, async (t) => {
     assert.equal(await load(fixture.server, model), null);
     for (const one of fixture.cases.filter((each) => each.model === model)) await responds(fixture, one);
     await responds(

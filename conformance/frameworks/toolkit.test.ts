@@ -77,7 +77,7 @@ const scripts: readonly Script[] = [
       "def transform_fn(model, data, content_type, accept, context): return str(model)\n",
     asked("x", json),
   ),
-  script("functions that take too many", "def model_fn(a, b, c): pass\n"),
+  script("functions with too many parameters", "def model_fn(a, b, c): pass\n"),
   script(
     "statuses that a script chooses",
     "from sagemaker_inference.errors import BaseInferenceToolkitError, GenericInferenceToolkitError\n" +

@@ -24,7 +24,7 @@ export interface AttackReport {
   /** What the process held after the last input beyond what it held after a quarter of them, when all garbage was collected. */
   readonly keptBytes: number;
   readonly residentBytes: number;
-  /** What to tell of an input that failed, with the command that repeats it; null when none did. */
+  /** Message about an input that failed, with the command that repeats it; null if all inputs passed. */
   readonly failure: string | null;
 }
 

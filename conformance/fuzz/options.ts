@@ -33,6 +33,6 @@ export function fuzzOptions(argv: readonly string[], { targetNames, newSeed }: F
 }
 
 export function fuzzHelp(): string {
-  const title = "Sends what no honest client sends to every door of the server.";
+  const title = "Sends malformed inputs to every interface of the server.";
   return [title, "", "Usage: npm run fuzz -- [options]", "", ...Object.entries(flags).map(flagRow), ""].join("\n");
 }

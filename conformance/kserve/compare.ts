@@ -17,7 +17,7 @@ export function compareResponses(
   how: Comparison,
 ): string | null {
   if (expected.length !== ours.length) {
-    return `${expected.length} different answers expected, got ${ours.length}: ${ours.map(printed).join("; ")}`;
+    return `${expected.length} different responses expected, got ${ours.length}: ${ours.map(printed).join("; ")}`;
   }
   for (const [index, answer] of expected.entries()) {
     const wrong = compareAnswer(answer, ours[index] as ComparedResponse, how);

@@ -107,7 +107,7 @@ function send(server: RunningServer, request: Request, masks: Masks, agent: Agen
       },
     );
     outgoing.on("timeout", () =>
-      outgoing.destroy(new NoResponse(`no answer to ${request.method} ${request.path} in 60 s`)),
+      outgoing.destroy(new NoResponse(`no response to ${request.method} ${request.path} in 60 s`)),
     );
     outgoing.on("error", reject);
     outgoing.end(body);

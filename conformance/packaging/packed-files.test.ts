@@ -90,7 +90,7 @@ for (const which of ["root", "another user"])
     await galatea.checkUp();
   });
 
-test("the packed file has a manual page, made from the flags", async () => {
+test("the packed file has a manual page, generated from the flags", async () => {
   const page = await readFile(join(packages, "node_modules/galatea/man/galatea.1"), "utf8");
   assert.match(page, /^\.TH GALATEA 1 /);
   assert.match(page, /\n\.SS serve\n(?:.*\n)*?\.TP\n\\fB\\-\\-model\\-repository\\fR=\\fITEXT\\fR\n/);

@@ -131,7 +131,7 @@ async function countUp(documents: Documents, name: string, told: Told, until: Ab
 
 async function assertCounted(documents: Documents, name: string, { acknowledged, unknown }: Told): Promise<void> {
   const [a, b] = await Promise.all([documents.get("k", `${name}-a`), documents.get("k", `${name}-b`)]);
-  assert.equal(a?.body, b?.body, "no write is half made");
+  assert.equal(a?.body, b?.body, "no write is incomplete");
   const value = Number(a?.body);
   assert.ok(
     value >= acknowledged && value <= acknowledged + unknown,
@@ -166,7 +166,7 @@ async function underFaults(
 
 const total = (told: readonly Told[], what: keyof Told) => told.reduce((sum, each) => sum + each[what], 0);
 
-test("kill -9 of the database amid writes: each acknowledged write is there, none is half made, none is made twice", async (t) => {
+test("kill -9 of the database amid writes: each acknowledged write is stored once and completely", async (t) => {
   const database = await newDatabase();
   const documents = await open(database);
   const told = await underFaults(database, documents, async () => {
@@ -378,7 +378,7 @@ test("a reader of changes outlives a restart of the database and misses nothing"
   over.abort();
 });
 
-test("a second platform is rejected at once; after the first has closed, or was killed, it takes the records", async () => {
+test("a second platform is rejected at once; after the first has closed, or was killed, the second acquires the records", async () => {
   const database = await newDatabase();
   const first = await open(database);
   const beganMs = performance.now();
@@ -458,7 +458,7 @@ test("one write of many that the database rejects fails alone", async () => {
   assert.match(String((outcomes[1] as PromiseRejectedResult).reason), /RecordsError/);
 });
 
-test("a key or a value of an order that no index can hold is rejected with the reason, and other writes go on", async () => {
+test("a key or a value of an order too long for an index is rejected with the reason, and other writes continue", async () => {
   const database = await newDatabase();
   await using documents = await open(database);
   // Without repetitions: the server compresses values before it measures them.

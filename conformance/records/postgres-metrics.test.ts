@@ -221,7 +221,7 @@ test("samples over the memory limit are dropped while the database is away, and 
   assert.deepEqual(new Set(dropped.map(({ message }) => message)), new Set([warning]));
 });
 
-test("a platform whose records were taken by another one writes no metrics any more", async () => {
+test("a platform whose records were taken over by another one writes no more metrics", async () => {
   const address = await newDatabase(server);
   const clock = new UpkeepClock(start);
   const lines: string[] = [];

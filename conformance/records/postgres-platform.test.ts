@@ -105,7 +105,7 @@ test("while the database is away invocations succeed, control calls get 503, and
   assert.match(error.message, /The database that holds the platform's data cannot be reached/);
   await delay(5000);
   await server.start();
-  await until("a control call is answered", () =>
+  await until("a control call succeeds", () =>
     described().then(
       () => true,
       () => false,
@@ -167,7 +167,7 @@ test("metrics are in the database and not in the data directory", async () => {
   await endpointIs(platform, "kept", "InService");
 });
 
-test("records are copied to a data directory and back with equal checksums, and only to an empty place", async () => {
+test("records are copied to a data directory and back with equal checksums, and only to an empty destination", async () => {
   // A write shows that the platform holds the records again after the kills of the test before.
   const ResourceArn = (await described()).EndpointArn;
   const tagging = new AddTagsCommand({ ResourceArn, Tags: [{ Key: "copied", Value: "yes" }] });

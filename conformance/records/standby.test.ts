@@ -137,7 +137,7 @@ async function takenOver(t: TestContext, replica: Replica, name: string): Promis
   t.diagnostic(`leads after ${leading}, has acknowledged a write after ${seconds(sinceMs)}`);
 }
 
-test("of two replicas that start at once one leads; the other one is live, not ready, and rejects every call with 503", async () => {
+test("of two replicas that start at once one becomes the leader; the other one is live, not ready, and rejects every call with 503", async () => {
   for (const replica of replicas) replica.start();
   const { leader, standby } = await settled();
   assert.equal((await leader.page("/ping")).status, 200);
@@ -163,7 +163,7 @@ test("of two replicas that start at once one leads; the other one is live, not r
   }
 });
 
-test("kill -9 of the leader under writes: the standby takes over with all that was acknowledged, and starts the instances again", async (t) => {
+test("kill -9 of the leader under writes: the standby takes over with every acknowledged write, and starts the instances again", async (t) => {
   const { leader, standby } = await settled();
   await createEndpoint(leader, { name: "kept" });
   await endpointIs(leader, "kept", "InService");

@@ -53,7 +53,7 @@ const refusals: readonly Refusal[] = [
     answer: /^HTTP\/1\.1 400 [^]*<Code>IncompleteBody</,
   },
   {
-    name: "8 MiB behind the last chunk",
+    name: "8 MiB after the last chunk",
     line: "PUT /bkt/k",
     headers: chunkedHeaders,
     body: framed("5\r\nhello\r\n0\r\n\r\n", 8 * mebibyte),
@@ -115,7 +115,7 @@ test("a short document that is refused leaves its connection to the next request
   assert.match(await exchange(Buffer.from(junk + next)), /MalformedXML[^]*HTTP\/1\.1 404[^]*NoSuchBucket/);
 });
 
-test("clients that leave in the middle of refused bodies leave no socket and no file behind", async () => {
+test("clients that disconnect in the middle of rejected bodies leave no socket and no file open", async () => {
   const openBefore = server.openFiles();
   const half = (refusal: Refusal) =>
     new Promise<void>((resolve) => {

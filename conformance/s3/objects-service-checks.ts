@@ -76,7 +76,7 @@ async function createQueue(platform: Platform): Promise<void> {
 
 /** Tests a platform over a service without buckets, which is killed and started again. */
 export function objectsServiceTest(serviceName: string, open: () => Promise<S3Service>): void {
-  test(`${serviceName}: a platform keeps its objects there, and continues by itself after the service was away`, async () => {
+  test(`${serviceName}: a platform stores its objects in the service, and continues by itself after an outage of the service`, async () => {
     await using service = await open();
     const { accessKeyId, secretAccessKey } = service.credentials;
     await using platform = await Platform.open(undefined, {

@@ -32,7 +32,7 @@ export async function openedStore(
       assert.deepEqual(
         entries.filter((each) => each.isFile()),
         [],
-        "no body is left",
+        "no body is open",
       );
     },
   };

@@ -77,7 +77,7 @@ const refusals: readonly { what: string; path: string; request: RequestInit; ans
     answer: { status: 400, code: "InvalidRequest" },
   },
   {
-    what: "a trailer announced for a body that has no place for it",
+    what: "a trailer announced for a body that is not chunked",
     path: "/bkt/new",
     request: putHeaders({ "x-amz-trailer": "x-amz-checksum-crc32" }),
     answer: { status: 400, code: "MalformedTrailerError" },
@@ -113,7 +113,7 @@ const refusals: readonly { what: string; path: string; request: RequestInit; ans
     answer: { status: 400, code: "InvalidArgument" },
   },
   {
-    what: "a subresource that nobody knows",
+    what: "an unknown subresource",
     path: "/bkt?novelty",
     request: {},
     answer: { status: 501, code: "NotImplemented" },
@@ -144,13 +144,13 @@ test("a trailer that was announced is kept with the object", async () => {
   assert.equal((await fetch(`${server.url}/bkt/trailed`, request)).headers.get("x-amz-checksum-sha1"), sha1);
 });
 
-test("an answer that is refused for its headers leaves no object open", async () => {
+test("a response that is rejected for its headers leaves no object open", async () => {
   const path = "/bkt/k?response-content-disposition=%E2%82%AC";
   for (let n = 0; n < 10; n += 1) assert.deepEqual(await answerTo(path, {}), { status: 400, code: "InvalidArgument" });
   await until("no object is open", () => !server.openFiles().some((name) => name.includes("/objects/")));
 });
 
-test("metadata that is not ASCII is given back as an encoded word of RFC 2047, as in S3's user guide", async () => {
+test("metadata that is not ASCII is returned as an encoded word of RFC 2047, as in S3's user guide", async () => {
   const value = Buffer.from("ÄMÄZÕÑ S3").toString("latin1");
   await fetch(`${server.url}/bkt/words`, { method: "PUT", headers: { "x-amz-meta-nonascii": value }, body: "x" });
   const reply = await fetch(`${server.url}/bkt/words`, { method: "HEAD" });

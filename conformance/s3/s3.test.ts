@@ -48,13 +48,13 @@ test("boto3: every check passes against the gateway, in constant memory", async 
   assert.ok(peakKib < 400 * 1024, `the server's peak was ${peakKib} KiB while 150 MB objects passed`);
 });
 
-test("boto3: conditions hold, and what S3 refuses is refused with its code", async (context) => {
+test("boto3: conditions are enforced, and rejections have the codes of S3", async (context) => {
   await using server = await started(signed);
   const count = await boto3Checks(context, server, "./boto3_refusals.py");
   assert.ok(count >= 15, `${count} checks ran`);
 });
 
-test("boto3: metadata, tags and checksums are kept with an object and given back as S3 gives them", async (context) => {
+test("boto3: metadata, tags and checksums are stored with an object and returned as S3 returns them", async (context) => {
   await using server = await started(signed);
   const count = await boto3Checks(context, server, "./boto3_metadata.py");
   assert.ok(count >= 14, `${count} checks ran`);

@@ -131,9 +131,9 @@ def other_owner(session):
 
 def asynchronous(response_class, predictor):
     waiting = lambda: response_class(predictor, "s3://%s/none" % BUCKET, "s3://%s/nor-this" % BUCKET).get_result()
-    place("AsyncInferenceResponse: neither answer nor failure yet", waiting, "ObjectNotExistedError")
+    place("AsyncInferenceResponse: neither response nor failure yet", waiting, "ObjectNotExistedError")
     waiting = lambda: response_class(predictor, "s3://%s/none" % BUCKET, None).get_result()
-    place("AsyncInferenceResponse: no answer yet", waiting, "ObjectNotExistedError")
+    place("AsyncInferenceResponse: no response yet", waiting, "ObjectNotExistedError")
     failed = lambda: response_class(predictor, "s3://%s/none" % BUCKET, "s3://%s/branches/deep/object" % BUCKET)
     place("AsyncInferenceResponse: a failure", lambda: failed().get_result(), "AsyncInferenceModelError")
     nowhere = lambda: response_class(predictor, "s3://%s-absent/none" % BUCKET, None).get_result()

@@ -14,10 +14,10 @@ async function run(part: string, environment: EnvironmentName): Promise<void> {
   assert(!output.includes("FAILED"), output);
 }
 
-test("every branch of the sagemaker SDK v2 on an error's code or text is taken as with SageMaker", () =>
+test("every branch of the sagemaker SDK v2 on an error's code or text behaves as with SageMaker", () =>
   run("v2", "sagemaker-v2"));
 
-test("every branch of the sagemaker SDK v3 on an error's code or text is taken as with SageMaker", () =>
+test("every branch of the sagemaker SDK v3 on an error's code or text behaves as with SageMaker", () =>
   run("v3", "sagemaker-v3"));
 
 interface Provoked {
@@ -130,7 +130,7 @@ for (const { name, open } of callers.filter(({ name }) => name !== "cli")) {
     const found = [];
     for (const { service, operation, input } of provoked) {
       const kind = await caller.call(service, operation, input).then(
-        () => "none: it was answered",
+        () => "none: the call succeeded",
         (error: CallError) => error.kind,
       );
       found.push(`${service} ${operation} ${kind}`);

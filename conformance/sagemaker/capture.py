@@ -88,7 +88,7 @@ def records(prefix):
     found = {}
     for entry in s3.list_objects_v2(Bucket=BUCKET, Prefix=prefix + "/").get("Contents", []):
         named = KEY.match(entry["Key"][len(prefix) + 1 :])
-        if not proven("a file has its place", named is not None, entry["Key"]):
+        if not proven("a file has its expected key", named is not None, entry["Key"]):
             continue
         text = s3.get_object(Bucket=BUCKET, Key=entry["Key"])["Body"].read().decode()
         found.setdefault(named[1], []).extend(json.loads(line) for line in text.splitlines())
@@ -145,7 +145,7 @@ def limits():
                 call=lambda: sagemaker.create_endpoint_config(EndpointConfigName="x", **both),
             )
     refuses(
-        "a weight beyond the service's floats",
+        "a weight out of the service's float range",
         pattern=r'^The weight of variant "live" has to be a finite number from 0 to 3\.40\d+e\+38, not 1e\+39\.$',
         call=lambda: sagemaker.create_endpoint_config(
             EndpointConfigName="x", ProductionVariants=[variant("live", "once", 1e39)]

@@ -121,7 +121,12 @@ def refusals():
     refused("a missing component is an error", code, "^Could not find inference component", call)
     call = lambda: runtime.invoke_endpoint(EndpointName=ENDPOINT, Body=BODY)
     refused("a request without a name", "ValidationError", "requires an inference component name header", call)
-    refused("a request for nobody", "ValidationError", "^Inference Component nobody of endpoint", lambda: ask("nobody"))
+    refused(
+        "a request for a missing component",
+        "ValidationError",
+        "^Inference Component nobody of endpoint",
+        lambda: ask("nobody"),
+    )
 
 
 def create():

@@ -122,7 +122,7 @@ def fails(statement, kind, pattern, call):
         matches = type(error) is kind and re.search(pattern, str(error))
         proven(statement, matches, "" if matches else "%s: %s" % (type(error).__name__, error))
     else:
-        proven(statement, False, "it was answered")
+        proven(statement, False, "the call succeeded")
 
 
 def chats(client, model, where):

@@ -242,7 +242,7 @@ def code_of(operation, **given):
     service, name = operation.split(".")
     try:
         getattr(SERVICES[service], xform_name(name))(**given)
-        return "none: it was answered"
+        return "none: the call succeeded"
     except ClientError as error:
         return error.response["Error"]["Code"]
 

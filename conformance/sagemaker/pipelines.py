@@ -159,7 +159,7 @@ def models(url):
     primary = create_model(PrimaryContainer=unnamed, InferenceExecutionConfig=mode)
     refused("a PrimaryContainer in Direct mode", code, "needs Containers", primary)
     both = create_model(PrimaryContainer=unnamed, Containers=three)
-    refused("a PrimaryContainer beside Containers", code, "exactly one", both)
+    refused("a PrimaryContainer together with Containers", code, "exactly one", both)
 
 
 def metrics():

@@ -68,7 +68,7 @@ def tracking():
         **RESOURCE,
     )
     names = [alarm["AlarmName"] for alarm in answer["Alarms"]]
-    proven("a target tracking policy makes its two alarms", len(names) == 2, str(names))
+    proven("a target tracking policy creates its two alarms", len(names) == 2, str(names))
     alarms = cloudwatch.describe_alarms(AlarmNames=names)["MetricAlarms"]
     found = sorted((alarm["ComparisonOperator"], alarm["Threshold"], alarm["EvaluationPeriods"]) for alarm in alarms)
     expected = [("GreaterThanThreshold", 60.0, 3), ("LessThanThreshold", 54.0, 15)]

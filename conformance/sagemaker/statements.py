@@ -56,7 +56,7 @@ def refused(statement, code, pattern, call):
         matches = found["Code"] == code and re.search(pattern, found["Message"], re.S)
         proven(statement, matches, "" if matches else str(found))
         return error.response
-    proven(statement, False, "it was answered")
+    proven(statement, False, "the call succeeded")
     return {}
 
 

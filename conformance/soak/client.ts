@@ -90,7 +90,7 @@ export class SoakClient implements Disposable {
       assert.equal(messages.length, 0);
       return causeOf("grpc", status, text);
     }
-    assert.equal(messages.length, 1, "one answer to one request");
+    assert.equal(messages.length, 1, "one response to one request");
     assertAnswers(question, fromBinary(ModelInferResponseSchema, messages[0]!));
     return null;
   }
@@ -99,7 +99,7 @@ export class SoakClient implements Disposable {
   async overStream(questions: readonly SoakRequest[]): Promise<Outcome[]> {
     const { messages, status, text } = await this.#call("ModelStreamInfer", questions);
     assert.equal(status, 0, `a stream ended with ${status}: ${text}`);
-    assert.equal(messages.length, questions.length, "as many answers as requests of the stream");
+    assert.equal(messages.length, questions.length, "as many responses as requests in the stream");
     return questions.map((question, index) => {
       const { errorMessage, inferResponse } = fromBinary(ModelStreamInferResponseSchema, messages[index]!);
       if (errorMessage !== "") return causeOf("grpc", null, errorMessage);
@@ -140,7 +140,7 @@ export class SoakClient implements Disposable {
       });
       const parts: Buffer[] = [];
       let end: Record<string, unknown> | null = null;
-      stream.setTimeout(answerTimeoutMs, () => reject(new Error(`no answer to ${method} in ${answerTimeoutMs} ms`)));
+      stream.setTimeout(answerTimeoutMs, () => reject(new Error(`no response to ${method} in ${answerTimeoutMs} ms`)));
       stream.on("response", (headers) => {
         if (headers["grpc-status"] !== undefined) end = headers;
       });
@@ -178,7 +178,7 @@ function assertAnswers(question: SoakRequest, response: ModelInferResponse): voi
 
 function assertRight({ model, values }: SoakRequest, bytes: Buffer): void {
   const wanted = model.sign === 1 ? values : values.map((value) => -value);
-  assert.ok(bytes.equals(bytesOf(wanted)), `another answer than ${model.name} gives`);
+  assert.ok(bytes.equals(bytesOf(wanted)), `a response that differs from that of ${model.name}`);
 }
 
 function bytesOf(values: Float32Array): Buffer {

@@ -68,7 +68,7 @@ export async function soak({ minutes, seed }: SoakOptions, log: (line: string) =
         const enough = answered + 20 + chance.below(200);
         await disruptions.next();
         // The next disruption starts after this number of responses: then requests of every kind are in flight again.
-        await until("requests are answered", () => answered >= enough || over.signal.aborted, 60_000);
+        await until("requests succeed", () => answered >= enough || over.signal.aborted, 60_000);
       }
     })().finally(() => over.abort());
     // A client that fails ends the round.

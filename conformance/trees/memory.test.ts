@@ -66,7 +66,7 @@ for (const shape of [
   { treeCount: 4000, depth: 6 },
   { treeCount: 1, depth: 18 },
 ]) {
-  test(`reading JSON of ${shape.treeCount} trees of ${shape.depth} levels takes at most three times the file's length of additional memory`, async () => {
+  test(`reading the JSON of ${shape.treeCount} trees of ${shape.depth} levels takes at most three times the file's length of additional memory`, async () => {
     const { path, byteLength } = await writeModel(`${shape.treeCount}.json`, shape);
     assert.ok(byteLength > 35_000_000, `${byteLength} bytes`);
     const { stdout } = await promisify(execFile)(process.execPath, [program, path, "xgboost_json"]);

@@ -27,7 +27,7 @@ interface Input {
 /** ModelInferRequest from the pieces of a connection to a request with tensors, without a connection. */
 export const grpcMessage: FuzzTarget<Input> = {
   name: "grpc-message",
-  about: "ModelInferRequest as protobuf, in any pieces",
+  about: "ModelInferRequest as protobuf, in chunks of any size",
   share: 0.2,
   inputs: fc.record({ bytes: inferMessages, cuts: fc.array(fc.nat(), { maxLength: 4 }) }),
   open: () => {

@@ -45,7 +45,7 @@ interface Input {
 /** The JSON reader, the cutter of binary tails and raw bodies, without a socket. */
 export const httpBody: FuzzTarget<Input> = {
   name: "http-body",
-  about: "inference bodies over HTTP: JSON, binary tails in any pieces, raw bodies",
+  about: "inference bodies over HTTP: JSON, binary tails in chunks of any size, raw bodies",
   share: 0.3,
   inputs: fc.record({
     body: inferBodies,

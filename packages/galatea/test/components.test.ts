@@ -78,7 +78,7 @@ test("components share instances and are invoked by name; each has its own copie
   assert.deepEqual(bench.running(), []);
 });
 
-test("a component without room fails with the shortage, and one that can never fit is rejected", async () => {
+test("a component that does not fit now fails with the shortage, and one that can never fit is rejected", async () => {
   await using bench = await TrafficFixture.open();
   await deployShared(bench, "full");
   await create(bench, "full", "large", spec("large", 5));
@@ -115,7 +115,7 @@ test("ManagedInstanceScaling adds the instances that copies need, and removes em
   await update(bench, "large", { copyCount: 4 });
   assert.match((await stateOf(bench, "large")).reason ?? "", /not enough hardware resources/);
   await update(bench, "large", { copyCount: 0 });
-  await until("its instances are given back", async () => (await instances()) === 0);
+  await until("its instances are released", async () => (await instances()) === 0);
   const asleep = await refused(bench.ask("grows", "x", null, "large"));
   assert.equal(asleep.code, "ValidationError");
   assert.match(asleep.message, /^Inference Component has no capacity to process this request/);
@@ -172,11 +172,11 @@ async function openHeld() {
   await deployShared(bench, "shared");
   await create(bench, "shared", "a", spec("old"), 2);
   const held = [0, 1].map((index) => bench.ask("shared", `hold ${index}`, null, "a"));
-  await until("each copy holds one", () => bench.heldCount() === 2);
+  await until("each copy has one pending request", () => bench.heldCount() === 2);
   return { bench, held };
 }
 
-test("a draining copy counts its memory until it ends: a component without room is told what drains, and until when", async () => {
+test("a draining copy counts its memory until it ends: the error of a component that does not fit says what drains, and until when", async () => {
   const { bench, held } = await openHeld();
   await using _closing = bench;
   await update(bench, "a", { copyCount: 1 });
@@ -192,8 +192,8 @@ test("a draining copy counts its memory until it ends: a component without room 
   assert.match(larger.message, /current utilization of 2304 MiB and a request delta of 2048 MiB/);
   bench.signal("SIGUSR2");
   await Promise.all(held);
-  await until("it is gone", () => bench.running().length === 1);
-  await until("there is room", () =>
+  await until("the draining copy has ended", () => bench.running().length === 1);
+  await until("the component can be created", () =>
     createComponent(bench, "shared", "b", spec("b"), 2).then(
       () => true,
       () => false,
@@ -201,7 +201,7 @@ test("a draining copy counts its memory until it ends: a component without room 
   );
 });
 
-test("a rolling update of a component without room on the node waits for draining copies", async () => {
+test("a rolling update of a component that does not fit on the node waits for draining copies", async () => {
   const { bench, held } = await openHeld();
   await using _closing = bench;
   let most = 0;
@@ -214,7 +214,10 @@ test("a rolling update of a component without room on the node waits for drainin
     const { copies } = await bench.hosting.components.find("a", owner);
     return copies.filter((copy) => copy.spec === number).length;
   };
-  await until("an old copy leaves for a new one", async () => (await copiesOf(1)) === 1 && (await copiesOf(2)) === 1);
+  await until(
+    "an old copy is replaced by a new one",
+    async () => (await copiesOf(1)) === 1 && (await copiesOf(2)) === 1,
+  );
   for (let count = 0; count < 100; count += 1) await bench.ask("shared", `${count}`, null, "a");
   assert.deepEqual([await copiesOf(1), bench.running().toSorted()], [1, ["new", "old", "old"]]);
   bench.signal("SIGUSR2");

@@ -84,7 +84,7 @@ function get(path: string, headers: Readonly<Record<string, string>> = {}, metho
   });
 }
 
-test("probes are answered without a signature, by GET and HEAD", async () => {
+test("probes need no signature, by GET and HEAD", async () => {
   assert.deepEqual(await get("/ping"), { status: 200, type: "text/plain; charset=utf-8", body: "" });
   assert.deepEqual(await get("/health"), {
     status: 200,

@@ -168,7 +168,7 @@ test("property: for any load instances stay within their limits, cooldowns hold,
         `a steady load flaps: ${last.join(" ")}`,
       );
       // Between nine tenths of the target and the target nothing moves.
-      assert.ok((last[0] ?? 0) >= settled, `${last[0]} instances where it takes ${settled}`);
+      assert.ok((last[0] ?? 0) >= settled, `${last[0]} instances, and ${settled} are needed`);
     }),
     { numRuns: 25 },
   );

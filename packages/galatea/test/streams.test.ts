@@ -27,7 +27,7 @@ test("the first chunk is sent before the last one exists, with the container's r
   assert.ok(model > 0 && Math.abs(model + overhead - first) < 1, `${model} + ${overhead} = ${first}`);
 });
 
-test("a failure before the first chunk is the same error as of InvokeEndpoint", async () => {
+test("a failure before the first chunk has the same error as in InvokeEndpoint", async () => {
   await using bench = await StreamFixture.open();
   await bench.deploy("e", "one");
   const refused = bench.ask("e", { status: 400, parts: ["no"] });
@@ -82,7 +82,7 @@ test("a client that does not read applies back-pressure to the container until i
   asked.socket?.resetAndDestroy();
   await eventually(() => /cut \d/.test(bench.printed));
   const sentBytes = Number(/cut (\d+)/.exec(bench.printed)?.[1]);
-  assert.ok(sentBytes < 16 * 2 ** 20, `${sentBytes} were sent to nobody`);
+  assert.ok(sentBytes < 16 * 2 ** 20, `${sentBytes} bytes were sent after the client disconnected`);
 });
 
 test("a million chunks of one byte arrive completely in few events", async () => {

@@ -55,7 +55,7 @@ async function describeDeletion(
   assert.match(await waited, /^HTTP\/1.1 400 [^]*\r\nContent-Length: [^]*Could not find/i);
 }
 
-test("DescribeEndpoint of an SDK waiter is answered when the endpoint is deleted, others at once", async () => {
+test("DescribeEndpoint of an SDK waiter returns when the endpoint is deleted; other calls return at once", async () => {
   await using bench = await TrafficFixture.open();
   await using api = await serve(bench);
   await bench.deploy("e", [{ name: "v" }]);
@@ -66,7 +66,7 @@ test("DescribeEndpoint of an SDK waiter is answered when the endpoint is deleted
   );
 });
 
-test("DescribeInferenceComponent of an SDK waiter is answered when the component is deleted, others at once", async () => {
+test("DescribeInferenceComponent of an SDK waiter returns when the component is deleted; other calls return at once", async () => {
   await using bench = await TrafficFixture.open();
   await using api = await serve(bench);
   await deployShared(bench, "both");

@@ -47,7 +47,7 @@ createServer((request, response) => {
       const timer = setInterval(() => response.write("drop "), 2);
       return response.on("close", () => {
         clearInterval(timer);
-        console.log("the caller left");
+        console.log("the caller disconnected");
       });
     }
     case "hold":

@@ -109,7 +109,7 @@ test("a request whose container ends runs again, and fails when the third contai
   await using bench = await AsyncFixture.open();
   await bench.deploy("q");
   const failed = await bench.result(await bench.ask("q", "die"));
-  assert.match(failed.text, /The container did not answer/);
+  assert.match(failed.text, /The container did not respond/);
   const runs = await readFile(join(bench.directory, "runs"), "utf8");
   assert.equal(runs.split("die").length - 1, 3);
   assert.equal((await bench.result(await bench.ask("q", "fine"))).ok, true);
@@ -170,7 +170,7 @@ test("an asynchronous endpoint rejects real-time requests and names InvokeEndpoi
   );
 });
 
-test("queues take turns: a long queue does not delay another", async () => {
+test("queues are served in rotation: a long queue does not delay another", async () => {
   await using bench = await AsyncFixture.open({ limits: { runningMax: 1 } });
   await Promise.all([bench.deploy("long"), bench.deploy("short")]);
   const first = await bench.ask("long", "hold go");

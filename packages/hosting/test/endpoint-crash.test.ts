@@ -260,7 +260,7 @@ const rows: readonly RecordedTransition<TrafficFixture, Found>[] = [
     writesMin: 3,
   },
   {
-    what: "a serverless one is kept warm",
+    what: "a serverless endpoint is kept warm",
     given: created("less"),
     ask: (bench) =>
       bench.hosting.endpoints.resize(name, [{ variantName: "v", concurrency: { provisioned: 1 } }], owner),
@@ -326,7 +326,7 @@ recordedTransitionsContract<TrafficFixture, boolean, Found, EndpointEvent["kind"
     ],
     reached: ["it is updated in batches"],
     advanced: ["it is updated in linear steps"],
-    resize: ["it is resized", "a serverless one is kept warm"],
+    resize: ["it is resized", "a serverless endpoint is kept warm"],
     stop: ["it is stopped", "it is stopped after a roll-back that failed"],
     start: ["it is started again"],
     delete: [

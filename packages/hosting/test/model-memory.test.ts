@@ -52,14 +52,14 @@ test("draining instances count their memory until they end, although the record 
     });
   // Each of the two instances has one pending request.
   const held = [bench.ask("leaving", "hold one"), bench.ask("leaving", "hold two")];
-  await until("both are held", () => bench.heldCount() === 2);
+  await until("both requests are pending", () => bench.heldCount() === 2);
   await bench.hosting.endpoints.resize("leaving", [{ variantName: "a", instanceCount: 1 }], owner);
   await bench.settled("leaving");
   await assert.rejects(create(), missing);
   bench.signal("SIGUSR2");
   await Promise.all(held);
-  await until("it is gone", () => bench.running().length === 1);
-  await until("there is room", async () => {
+  await until("the deleted instances have ended", () => bench.running().length === 1);
+  await until("an endpoint can be created", async () => {
     const error = await create().then(
       () => null,
       (cause: unknown) => cause,

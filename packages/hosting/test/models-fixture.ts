@@ -243,7 +243,7 @@ export class ModelsFixture implements AsyncDisposable {
         try {
           const { text } = await this.ask(name, target);
           if (text === target) counts.answers += 1;
-          else counts.failures.push(`${target} answered ${text}`);
+          else counts.failures.push(`${target} responded ${text}`);
         } catch (error) {
           counts.failures.push(String(error));
           // Yields, because immediate rejections must not block all other work.

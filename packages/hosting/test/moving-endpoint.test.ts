@@ -88,12 +88,12 @@ test("under updates of each kind, a roll-back, new weights, scaling and a kill o
   // An instance with more requests in flight gets no further one, so that at some point both instances hold a request.
   while (bench.holderCount() < 2) {
     held.push(bench.ask(endpoint, `hold ${held.length}`, "a").then(() => "", String));
-    await until("it is held", () => bench.heldCount() === held.length);
+    await until("the request is pending", () => bench.heldCount() === held.length);
   }
   let probeCount = 1;
   const killedMs = performance.now();
   process.kill(pid, "SIGKILL");
-  await until("another process answers in its place", async () => {
+  await until("a replacement process responds", async () => {
     const probes = await Promise.all([1, 2, 3, 4].map(() => bench.ask(endpoint, "again", "a")));
     probeCount += probes.length;
     const running = bench.running().filter((name) => name.endsWith("-a"));

@@ -26,7 +26,7 @@ test("each model is loaded on one instance, and moves without failed requests wh
   const next = () => targets[asked++ % targets.length] ?? "";
   const round = async () => {
     const from = asked;
-    await until("each model has been asked for", () => asked >= from + 2 * targets.length);
+    await until("each model was requested", () => asked >= from + 2 * targets.length);
   };
   const clients = bench.clients("many", 4, next);
   await round();
@@ -49,7 +49,7 @@ test("each model is loaded on one instance, and moves without failed requests wh
   await round();
   // The models of the killed instance may be loaded on another instance, and again on the restarted one.
   const afterKill = sum(bench.loads());
-  assert.ok(afterKill <= 40 + 2 * heldCount, `${afterKill} loads, of which 40 before; it held ${heldCount}`);
+  assert.ok(afterKill <= 40 + 2 * heldCount, `${afterKill} loads, of which 40 before; ${heldCount} were loaded`);
 
   await bench.resize("many", 1);
   await round();
@@ -86,7 +86,7 @@ test("models in use are loaded on their new instance before requests are routed 
   const clients = bench.clients("warm", 4, () => targets[asked++ % targets.length] ?? "");
   const round = async () => {
     const from = asked;
-    await until("each model has been asked for", () => asked >= from + 3 * targets.length);
+    await until("each model was requested", () => asked >= from + 3 * targets.length);
   };
   for (const move of [
     () => bench.resize("warm", 1),
@@ -151,7 +151,7 @@ test("a hot model gets copies on at most half of the instances, loses them when 
   for (let round = 0; round < 10; round += 1) await Promise.all([hammer(40), askOthers()]);
   const hotCopies = () => (bench.loads().get("hot") ?? 0) - (bench.loads("unload").get("hot") ?? 0);
   assert.deepEqual([instances.size, hotCopies()], [2, 2]);
-  await until("its further copy has gone", async () => {
+  await until("its additional copy is unloaded", async () => {
     await bench.ask("hammered", "hot");
     return hotCopies() === 1;
   });
@@ -173,7 +173,7 @@ test("a replaced or deleted archive is unloaded from every instance", async () =
   });
   await bench.put("hot", "new");
   assert.equal((await bench.ask("replaced", "hot")).text, "new");
-  await until("both old copies have gone", () => bench.loads("unload").get("hot") === 2);
+  await until("both old copies are unloaded", () => bench.loads("unload").get("hot") === 2);
   await until("two instances have the new one", async () => {
     const answers = await Promise.all(Array.from({ length: 40 }, () => bench.ask("replaced", "hot", 20)));
     assert.ok(answers.every(({ text }) => text === "new"));
@@ -181,7 +181,7 @@ test("a replaced or deleted archive is unloaded from every instance", async () =
   });
   await bench.remove("hot");
   await assert.rejects(bench.ask("replaced", "hot"), /Failed to download model data\(bucket: models, key: hot\)/);
-  await until("all copies have gone", () => bench.loads("unload").get("hot") === 4);
+  await until("all copies are unloaded", () => bench.loads("unload").get("hot") === 4);
 });
 
 test("with ModelCacheSetting Disabled each model is removed from memory and disk after its request", async () => {
@@ -190,15 +190,15 @@ test("with ModelCacheSetting Disabled each model is removed from memory and disk
   await bench.deploy("uncached", 2, { MultiModelConfig: { ModelCacheSetting: "Disabled" } });
   for (let round = 1; round <= 3; round += 1) {
     for (const target of ["a", "b"]) assert.equal((await bench.ask("uncached", target)).text, target);
-    await until("both have gone", () => sum(bench.loads("unload")) === 2 * round);
-    await until("their files have gone", async () => (await bench.unpacked()).length === 0);
+    await until("both copies are unloaded", () => sum(bench.loads("unload")) === 2 * round);
+    await until("their files are deleted", async () => (await bench.unpacked()).length === 0);
   }
   assert.deepEqual(bench.samples("ModelCacheHit"), [0, 0, 0, 0, 0, 0]);
   assert.equal(bench.samples("ModelLoadingWaitTime").length, 6);
   // Concurrent requests share the loaded model.
   const answers = await Promise.all(Array.from({ length: 10 }, () => bench.ask("uncached", "a", 50)));
   assert.ok(answers.every(({ text }) => text === "a"));
-  await until("it has gone again", () => bench.loads("unload").get("a") === 4);
+  await until("it is unloaded again", () => bench.loads("unload").get("a") === 4);
   assert.equal(bench.loads().get("a"), 4);
 });
 
@@ -221,7 +221,7 @@ test("an update and a scale-out that exceed the node's memory are rejected, and 
   assert.equal((await bench.ask("tight", "a")).text, "a");
 });
 
-test("a request that waits for its model on a lost instance is answered by another one", async () => {
+test("a request that waits for its model on a lost instance is served by another instance", async () => {
   await using bench = await ModelsFixture.open();
   await bench.put("a", "quick");
   await bench.deploy("lost", 2);

@@ -23,7 +23,7 @@ const told = (text: string) => JSON.parse(text) as Told[];
 /** Returns the error with which an invocation fails. */
 async function refusal(asked: Promise<unknown>): Promise<AwsError> {
   return await asked.then(
-    () => assert.fail("it was answered"),
+    () => assert.fail("the call succeeded"),
     (error: AwsError) => error,
   );
 }
@@ -199,7 +199,7 @@ test("a container that reads nothing applies back-pressure to the one before, an
   const error = await refusal(bench.ask("serial", { does }));
   assert.match(error.message, /from container featurize\./);
   const log = () => [...bench.logs].find(([stream]) => stream.endsWith("/clean"))?.[1] ?? "";
-  await until("the endless answer is cut", () => log().includes("closed cut"));
+  await until("the endless response is aborted", () => log().includes("closed cut"));
   const sent = Number(/closed cut after (\d+)/.exec(log())?.[1]);
   assert.ok(sent < 4 * 2 ** 20, `${sent} bytes were sent to a container that read none`);
   await bench.ask("serial");
@@ -213,8 +213,10 @@ test("a client that disconnects cancels the request in whichever container it is
     const client = new AbortController();
     const asked = bench.ask("serial", { does: { [name]: { hangs: true } }, signal: client.signal });
     await Promise.all([
-      assert.rejects(asked, /the client left/),
-      until(`${name} hangs`, () => log().includes("hangs")).then(() => client.abort(new Error("the client left"))),
+      assert.rejects(asked, /the client disconnected/),
+      until(`${name} hangs`, () => log().includes("hangs")).then(() =>
+        client.abort(new Error("the client disconnected")),
+      ),
     ]);
     await until(`${name} is told`, () => log().includes("closed cut"));
   }
@@ -226,7 +228,7 @@ test("a container that dies during a request is named in the error, and is resta
   const dead = await refusal(bench.ask("serial", { does: { featurize: { dies: "before" } } }));
   assert.match(
     dead.message,
-    /^Received server error \(503\) from featurize with message "The container did not answer: /,
+    /^Received server error \(503\) from featurize with message "The container did not respond: /,
   );
   assert.equal(told((await bench.ask("serial")).text).length, 3);
   // The first container terminates while it sends its response. The error does not name the second container, which
@@ -235,7 +237,7 @@ test("a container that dies during a request is named in the error, and is resta
   const amidst = await refusal(bench.ask("serial", { does }));
   assert.match(
     amidst.message,
-    /^Received server error \(503\) from clean with message "The container did not answer: /,
+    /^Received server error \(503\) from clean with message "The container did not respond: /,
   );
   assert.equal(told((await bench.ask("serial")).text).length, 3);
 });

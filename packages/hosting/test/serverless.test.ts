@@ -103,7 +103,7 @@ test("a model that does not respond within the time left after its start is a mo
   );
 });
 
-test("a variant without room is rejected with that reason, and starts when there is room", async () => {
+test("a variant that does not fit is rejected with that reason, and starts when memory is free", async () => {
   await using bench = await open({ instances: { idleMsMax: 100 }, nodes: [nodeWith(1.5 * 2 ** 30)] });
   await bench.deploy("one", [serverless("one", 5)]);
   await bench.deploy("two", [serverless("two", 5)]);
@@ -113,7 +113,7 @@ test("a variant without room is rejected with that reason, and starts when there
   assert.deepEqual([error.code, error.statusFallback], ["ServiceUnavailable", 503]);
   assert.match(error.message, /^Serverless variant v cannot be started now: .*Memory of the nodes/);
   await released(bench, held);
-  await until("there is room again", async () => {
+  await until("memory is free again", async () => {
     const answer = await bench.ask("two", "x").catch(() => null);
     return answer?.container === "two";
   });
@@ -136,7 +136,7 @@ test("provisioned concurrency starts the instance before the first request, and 
   const shrunk = { variantName: "v", concurrency: { provisioned: 0 } };
   await bench.hosting.endpoints.resize("warm", [shrunk], owner);
   await bench.settled("warm");
-  await until("it sleeps now", () => bench.running().length === 0);
+  await until("its instance is stopped", () => bench.running().length === 0);
   assert.equal((await bench.ask("warm", "x")).container, "one");
 });
 
@@ -192,7 +192,7 @@ test("a client that disconnects while its request waits frees its slot, its body
     signal: leaving.signal,
   });
   assert.equal((await refused(bench.ask("left", "x"))).code, "ThrottlingException");
-  const reason = new Error("the client has left");
+  const reason = new Error("the client has disconnected");
   leaving.abort(reason);
   await assert.rejects(held, reason);
   assert.equal(readCount, 0);
@@ -212,7 +212,7 @@ test("requests of a serverless variant are captured, including the one that star
   // Each instance would use 1 GiB of the node's 1.5 GiB.
   for (const name of ["seen", "beside", "third"]) await bench.deploy(name, [serverless(name, 2)], { dataCapture });
   for (const body of ["first", "second"]) assert.equal((await bench.ask("seen", body)).container, "seen");
-  await until("it sleeps, and another has its room", async () => {
+  await until("its instance is stopped, and another variant uses its memory", async () => {
     const answer = await bench.ask("beside", "x").catch(() => null);
     return answer?.container === "beside";
   });

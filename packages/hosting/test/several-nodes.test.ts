@@ -65,13 +65,13 @@ test("an instance or a component copy larger than every single node is rejected 
   assert.deepEqual([await bench.status("e"), given], [["InService", "e", null], ["a"]]);
 });
 
-test("a new endpoint is refused while instances of another one drain on the only node with room for it", async () => {
+test("a new endpoint is refused while instances of another one drain on the only node that could run it", async () => {
   const { nodes, given, onOpen } = twoNodes(200);
   await using bench = await TrafficFixture.open(undefined, null, { nodes, onOpen });
   await bench.deploy("on-a", [{ name: "one", VariantName: "v" }]);
   await bench.deploy("on-b", [{ name: "two", VariantName: "v" }]);
   const held = bench.ask("on-b", "hold");
-  await until("it is held", () => bench.heldCount() === 1);
+  await until("the request is pending", () => bench.heldCount() === 1);
   await bench.hosting.endpoints.delete("on-b", owner);
   await until("its instance drains", () => !bench.hosting.isRunning("on-b"));
   await bench.configure("new", [{ name: "three", VariantName: "v" }]);
@@ -83,14 +83,14 @@ test("a new endpoint is refused while instances of another one drain on the only
   });
   bench.signal("SIGUSR2");
   await held;
-  await until("its instance is gone", () => bench.running().length === 1);
+  await until("the deleted endpoint's instance has ended", () => bench.running().length === 1);
   await until("it is deleted", () => !bench.hosting.hasEndpoint("on-b"));
   await create();
   await bench.settled("new");
   assert.deepEqual([(await bench.status("new"))[0], given], ["InService", ["a", "b", "b"]]);
 });
 
-test("one of two endpoints created at the same moment is rejected if a node has room for one", async () => {
+test("one of two endpoints created at the same moment is rejected if only one of them fits", async () => {
   const { nodes, given, onOpen } = twoNodes(200);
   await using bench = await TrafficFixture.open(undefined, null, { nodes, onOpen });
   await bench.deploy("on-a", [{ name: "one", VariantName: "v" }]);
@@ -132,7 +132,7 @@ test("copies of a component run on the nodes of their instances, which component
     assert.deepEqual(first.given.toSorted(), ["a", "a", "b", "b"]);
     await updateComponent(bench, "one", { copyCount: 1 });
     await componentSettled(bench, "one");
-    await until("one is gone", () => bench.running().length === 3);
+    await until("one copy has ended", () => bench.running().length === 3);
   }
   const next = twoNodes(3000);
   await using bench = await TrafficFixture.open(documents, null, next);
@@ -153,7 +153,7 @@ test("an instance that outlives the platform is counted on its node, and further
     await bench.deploy("on-a", [{ name: "one", VariantName: "v" }]);
     await bench.deploy("on-b", [{ name: "two", VariantName: "v" }]);
     await bench.hosting.endpoints.delete("on-a", owner);
-    await until("its instance is gone", () => bench.running().length === 1);
+    await until("the deleted endpoint's instance has ended", () => bench.running().length === 1);
     before = await bench.ask("on-b", "x");
   }
   const next = twoNodes(200);

@@ -23,7 +23,7 @@ test("a shadow gets its share of requests, its responses are discarded, and it h
     { name: "s", InitialVariantWeight: 3, isShadow: true },
   ]);
   await ask(bench, "mirrored", 20);
-  await until("all copies are answered", () => invocations(bench, "mirrored s") === 20);
+  await until("all copies have a response", () => invocations(bench, "mirrored s") === 20);
   assert.equal(invocations(bench, "mirrored a"), 20);
   assert.equal(bench.sums.get("mirrored s Invocation5XXErrors"), 0);
   assert.ok((bench.sums.get("mirrored s ModelLatency") ?? 0) > 0);
@@ -48,14 +48,14 @@ test("a shadow that hangs delays no caller: its mirrored requests are limited, a
       await Promise.all(Array.from({ length: 10 }, () => ask(bench, "hung", 1, body)));
       highestBytes = Math.max(highestBytes, bench.hosting.mirrorStatistics.bytes);
     }
-    assert.ok(highestBytes > 300_000 && highestBytes <= 400_000, `${highestBytes} bytes are held`);
-    assert.ok(lost(bench)["no-room"] >= 100, `${lost(bench)["no-room"]} were given up`);
+    assert.ok(highestBytes > 300_000 && highestBytes <= 400_000, `${highestBytes} bytes are buffered`);
+    assert.ok(lost(bench)["no-room"] >= 100, `${lost(bench)["no-room"]} were dropped`);
     assert.equal(invocations(bench, "hung a"), 200);
     assert.equal(bench.sums.get("hung a InvocationModelErrors"), 0);
   } finally {
     bench.signal("SIGCONT", "s");
   }
-  await until("its copies are answered", () => bench.hosting.mirrorStatistics.callCount === 0);
+  await until("its copies have a response", () => bench.hosting.mirrorStatistics.callCount === 0);
   assert.deepEqual(bench.hosting.mirrorStatistics.bytes, 0);
   assert.equal(invocations(bench, "hung s") + lost(bench)["no-room"], 200);
 });
@@ -87,12 +87,12 @@ test("a shadow with an endless response, at once or chunk by chunk, delays no ca
   await ask(bench, "flooded", 100);
   // A shadow response may stream until the time limit. It is read and discarded.
   const { callCount, bytes } = bench.hosting.mirrorStatistics;
-  assert.ok(callCount >= 1 && bytes < 64 * 2 ** 20, `${callCount} copies hold ${bytes} bytes`);
+  assert.ok(callCount >= 1 && bytes < 64 * 2 ** 20, `${callCount} copies buffer ${bytes} bytes`);
   assert.equal(bench.sums.get("flooded a InvocationModelErrors"), 0);
   await bench.hosting.endpoints.delete("flooded", owner);
   await bench.settled("flooded");
   assert.deepEqual([bench.hosting.mirrorStatistics.callCount, bench.hosting.mirrorStatistics.bytes], [0, 0]);
-  await until("nothing is left of it", () => bench.running().length === 0);
+  await until("its instances have ended", () => bench.running().length === 0);
 });
 
 test("a shadow that does not respond delays neither an update that removes it nor a deletion", async () => {
@@ -104,7 +104,7 @@ test("a shadow that does not respond delays neither an update that removes it no
   const held = async () => {
     let isAnswered = false;
     const asked = ask(bench, "left", 1, "hold").then(() => (isAnswered = true));
-    await until("the caller is answered", () => {
+    await until("the caller has its response", () => {
       bench.signal("SIGUSR2", "a");
       return isAnswered;
     });
@@ -114,12 +114,12 @@ test("a shadow that does not respond delays neither an update that removes it no
   await held();
   await bench.update("left", "again");
   await bench.settled("left");
-  await until("the old shadow's request is given up", () => underWay() === 0);
+  await until("the old shadow's request is aborted", () => underWay() === 0);
   await held();
   await bench.hosting.endpoints.delete("left", owner);
   await bench.settled("left");
   assert.deepEqual([underWay(), bench.hosting.mirrorStatistics.bytes], [0, 0]);
-  await until("nothing is left of it", () => bench.running().length === 0);
+  await until("its instances have ended", () => bench.running().length === 0);
 });
 
 test("a shadow that dies is restarted, and callers are not affected", async () => {
@@ -132,7 +132,7 @@ test("a shadow that dies is restarted, and callers are not affected", async () =
     bench.signal("SIGKILL", "s");
     await until("another process is there", () => bench.pidsOf("s").some((each) => each !== pid));
     const heard = invocations(bench, "dying s");
-    await until("it is asked", () => invocations(bench, "dying s") > heard + 20);
+    await until("the new process gets copies", () => invocations(bench, "dying s") > heard + 20);
   }
   const { answers, failures } = await clients.end();
   assert.deepEqual([[...answers.keys()], [...failures]], [["a a"], []]);
@@ -171,7 +171,7 @@ test("updates of endpoints with a shadow, including its promotion, fail no reque
   await bench.update("promoted", "swapped");
   await bench.settled("promoted");
   assert.deepEqual(await bench.status("promoted"), ["InService", "swapped", null]);
-  await until("the shadow of before answers", () => (clients.counts.answers.get("s s") ?? 0) > 20);
+  await until("the previous shadow responds", () => (clients.counts.answers.get("s s") ?? 0) > 20);
   const { answers, failures } = await clients.end();
   assert.deepEqual([...failures], []);
   assert.deepEqual([...answers.keys()].toSorted(), ["a a", "s s"]);

@@ -56,7 +56,7 @@ test("a request is rejected only when all instances are full", async () => {
   const variant = { name: "a", InitialInstanceCount: 3, RoutingConfig: { RoutingStrategy: "RANDOM" as const } };
   await bench.deploy("full", [variant]);
   const held = Array.from({ length: 12 }, () => bench.ask("full", "hold"));
-  await Promise.race([Promise.all(held), until("all are held", () => bench.heldCount() === 12)]);
+  await Promise.race([Promise.all(held), until("all requests are pending", () => bench.heldCount() === 12)]);
   await assert.rejects(bench.ask("full", "x"), { code: "ServiceUnavailable", statusFallback: 503 });
   assert.equal(bench.sums.get("full a Invocation5XXErrors"), 1);
   assert.equal(bench.sums.get("full a InvocationModelErrors"), 0);
@@ -73,7 +73,7 @@ test("a killed instance fails only the requests that it had read: others go to a
   for (let round = 0; round < 3; round += 1) {
     const { instance, pid } = await bench.ask("killed", "x");
     process.kill(pid, "SIGKILL");
-    await until("its successor answers", async () => {
+    await until("its replacement responds", async () => {
       ownCount += 1;
       const answerer = await bench.ask("killed", "x").catch((error: unknown) => {
         failures.set(`own ${ownCount}`, String(error));

@@ -278,7 +278,7 @@ test("a stopped job ends, keeps its finished outputs, and writes no more", async
   await assert.rejects(bench.hosting.transforms.stop("held"), /is in status Stopped/);
 });
 
-test("after a restart a job continues behind its finished objects", async () => {
+test("after a restart a job continues after its finished objects", async () => {
   await using bench = await TransformFixture.open();
   const keys = Array.from({ length: 8 }, (_, at) => `o${at}`);
   for (const key of keys) await bench.put(`in/${key}`, key);

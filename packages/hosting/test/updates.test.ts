@@ -87,7 +87,7 @@ for (const [kind, deploymentConfig, expected] of [
     await bench.settled("moved");
     assert.deepEqual(await bench.status("moved"), ["InService", "next", null]);
     assert.deepEqual([...written], expected);
-    await until("the old instances are gone", () => bench.running().every((name) => name === "new"));
+    await until("the old instances have ended", () => bench.running().every((name) => name === "new"));
     assert.equal(bench.running().length, 2);
     const { answers, failures } = await clients.end();
     assert.deepEqual(Object.fromEntries(failures), {});
@@ -119,7 +119,7 @@ test("an update whose instances do not start is rolled back with the reason and 
   await until("nothing else runs", () => bench.running().length === 1);
 });
 
-test("a rolling update with room for one batch is accepted, never exceeds it, and fails no request; larger batches are rejected with what to reduce", async () => {
+test("a rolling update for which one batch fits is accepted, never exceeds that memory, and fails no request; larger batches are rejected with what to reduce", async () => {
   await using tight = await openTight(5);
   const { bench } = tight;
   const refused = (deploymentConfig: DeploymentConfig | null, wanted: number, advice: RegExp) =>
@@ -142,7 +142,7 @@ test("a rolling update with room for one batch is accepted, never exceeds it, an
   await bench.update("tight", "next", { deploymentConfig: rollingBothWays() });
   await bench.settled("tight");
   assert.deepEqual(await bench.status("tight"), ["InService", "next", null]);
-  await until("the old instances are gone", () => bench.running().every((name) => name === "new"));
+  await until("the old instances have ended", () => bench.running().every((name) => name === "new"));
   assert.deepEqual([bench.running().length, tight.most()], [4, 5]);
   assert.deepEqual(Object.fromEntries((await clients.end()).failures), {});
 });
@@ -166,22 +166,22 @@ test("a rolling update that an alarm rolls back keeps its batch size during the 
   await bench.settled("tight");
   const reason = "The CloudWatch alarm errors is in the state ALARM.";
   assert.deepEqual(await bench.status("tight"), ["InService", "tight", reason]);
-  await until("the new instances are gone", () => bench.running().every((name) => name === "old"));
+  await until("the new instances have ended", () => bench.running().every((name) => name === "old"));
   assert.deepEqual([bench.running().length, tight.most()], [4, 5]);
   assert.deepEqual(Object.fromEntries((await clients.end()).failures), {});
 });
 
-test("a rolling update without room for a batch waits for draining instances", async () => {
+test("a rolling update whose batch does not fit waits for draining instances", async () => {
   await using tight = await openTight(5);
   const { bench } = tight;
   const held = Array.from({ length: 4 }, (_, index) => bench.ask("tight", `hold ${index}`));
-  await until("each instance holds one", () => bench.heldCount() === 4);
+  await until("each instance has one pending request", () => bench.heldCount() === 4);
   await bench.update("tight", "next", { deploymentConfig: rollingBothWays() });
   const stepIndex = async () => {
     const { state } = await bench.hosting.endpoints.find("tight", owner);
     return state.at === "Updating" ? state.change.stepIndex : null;
   };
-  await until("an old instance leaves", async () => (await stepIndex()) === 1);
+  await until("an old instance has ended", async () => (await stepIndex()) === 1);
   for (let count = 0; count < 100; count += 1) await bench.ask("tight", `${count}`);
   assert.deepEqual([await stepIndex(), bench.running().toSorted()], [1, ["new", "old", "old", "old", "old"]]);
   bench.signal("SIGUSR2");
@@ -191,7 +191,7 @@ test("a rolling update without room for a batch waits for draining instances", a
   );
   await bench.settled("tight");
   assert.deepEqual(await bench.status("tight"), ["InService", "next", null]);
-  await until("the old instances are gone", () => bench.running().every((name) => name === "new"));
+  await until("the old instances have ended", () => bench.running().every((name) => name === "new"));
   assert.deepEqual([bench.running().length, tight.most()], [4, 5]);
 });
 
@@ -224,7 +224,7 @@ for (const [kind, policy] of [
     const reason = "The CloudWatch alarm errors is in the state ALARM.";
     assert.deepEqual(await bench.status("alarmed"), ["InService", "alarmed", reason]);
     assert.equal((await bench.ask("alarmed", "x")).container, "old");
-    await until("the new instances are gone", () => bench.running().every((name) => name === "old"));
+    await until("the new instances have ended", () => bench.running().every((name) => name === "old"));
     assert.equal(bench.running().length, 2);
     assert.deepEqual(Object.fromEntries((await clients.end()).failures), {});
   });
@@ -248,7 +248,7 @@ for (const [kind, deploymentConfig] of [
     await bench.update("chased", "three");
     await bench.settled("chased");
     assert.deepEqual(await bench.status("chased"), ["InService", "three", null]);
-    await until("two and one are gone", () => bench.running().every((name) => name === "three"));
+    await until("three instances have ended", () => bench.running().every((name) => name === "three"));
     await bench.update("chased", "four", { deploymentConfig });
     await until("four has its half", isHalf);
     assert.deepEqual(Object.fromEntries((await clients.end()).failures), {});
@@ -283,10 +283,10 @@ test("weights and instance counts change under load, survive an update that reta
   await bench.update("sized", "next", { retained: new Set(["DesiredInstanceCount", "DesiredWeight"] as const) });
   await bench.settled("sized");
   assert.deepEqual(await sizes(), grown);
-  await until("the old fleet is gone", () => bench.running().length === 5);
+  await until("the old fleet has ended", () => bench.running().length === 5);
   await resize({ variantName: "a", instanceCount: 1 });
   assert.deepEqual((await sizes())[0], [1, 1]);
-  await until("two instances are gone", () => bench.running().length === 3);
+  await until("two instances have ended", () => bench.running().length === 3);
   await bench.update("sized", "sized", { retained: new Set(["DesiredWeight"] as const) });
   await bench.settled("sized");
   assert.deepEqual(await sizes(), [
@@ -317,7 +317,7 @@ test("a stopped endpoint has no process and serves no requests, and a start rest
   await bench.deploy("stopped", [{ name: "a", InitialInstanceCount: 2 }]);
   await bench.hosting.endpoints.stop("stopped", owner);
   assert.equal((await bench.status("stopped"))[0], "OutOfService");
-  await until("its instances are gone", () => bench.running().length === 0);
+  await until("its instances have ended", () => bench.running().length === 0);
   await assert.rejects(bench.ask("stopped", "x"), /Endpoint stopped of account 000000000000 is stopped/);
   await assert.rejects(bench.update("stopped", "stopped"), /it is stopped; start it first/);
   await bench.hosting.endpoints.start("stopped", owner);

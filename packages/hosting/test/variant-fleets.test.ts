@@ -151,7 +151,7 @@ for (const kind of kinds) {
     await fleet.shrinkTo({ instanceCount: 1 }, never);
     assert.equal(fleet.inServiceCount, 1);
     await fleet.shrinkTo({ instanceCount: 0 }, never);
-    await until("no instance is left", () => fleet.inServiceCount === 0);
+    await until("all instances have ended", () => fleet.inServiceCount === 0);
     await until("nothing is reserved", () => nodes.all[0]?.reserved.memoryBytes === 0);
     assert.equal(await fleet.growTo(1, never), 1);
     await fleet.drain(never);

@@ -20,7 +20,7 @@ def _(targets):
     os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))
 
 
-@attempts.named("keep itself from the killer for want of memory")
+@attempts.named("exempt itself from the OOM killer")
 def _(targets):
     with open("/proc/self/oom_score_adj", "w") as score:
         score.write("-500")
@@ -34,7 +34,7 @@ def _(targets):
     return any_of(ways, lambda way: way())
 
 
-@attempts.named("mount, or make a namespace to mount in")
+@attempts.named("mount, or create a mount namespace")
 def _(targets):
     def in_child(way):
         pid = os.fork()

@@ -38,7 +38,7 @@ def _(targets):
     return any_of(targets["pids"], lambda pid: resource.prlimit(pid, resource.RLIMIT_NOFILE))
 
 
-@attempts.named("make another process nicer")
+@attempts.named("raise the nice value of another process")
 def _(targets):
     return any_of(targets["pids"], lambda pid: os.setpriority(os.PRIO_PROCESS, pid, 1))
 
@@ -63,7 +63,7 @@ def _(targets):
     return any_of(targets["pids"], lambda pid: signal.pidfd_send_signal(os.pidfd_open(pid), 0))
 
 
-@attempts.named("take a descriptor of another process")
+@attempts.named("duplicate a descriptor of another process")
 def _(targets):
     return any_of(targets["pids"], lambda pid: checked(libc.syscall(438, os.pidfd_open(pid), 0, 0)))
 

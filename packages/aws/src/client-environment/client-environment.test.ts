@@ -67,7 +67,7 @@ function closeAll(...servers: readonly Closing[]): void {
   }
 }
 
-test("the proxy answers CONNECT for the hosts of STS and reaches no other host", async () => {
+test("the proxy accepts CONNECT for the hosts of STS and connects to no other host", async () => {
   const elsewhere = createHttpServer((_, response) => response.end("elsewhere"));
   const server = createHttpServer((asked, response) => response.end(`${asked.headers.host} ${asked.url}`));
   using _passedOn = attachConnectProxy(server, {

@@ -109,7 +109,7 @@ function connectThroughProxy(
     timeout: upstreamMsMax,
   });
   client.once("close", () => asked.destroy());
-  asked.once("timeout", () => asked.destroy(new Error("the proxy does not answer")));
+  asked.once("timeout", () => asked.destroy(new Error("the proxy does not respond")));
   asked.once("error", failed);
   asked.once("response", (response) => {
     response.resume();

@@ -65,7 +65,7 @@ function connected(port: number): Promise<Socket> {
   });
 }
 
-test("requests that arrive before the platform is open wait, with their bodies, and are answered once it is", async () => {
+test("requests that arrive before the platform is open wait, with their bodies, and are served once it is", async () => {
   await using server = await held();
   const answers = Promise.all([
     send(server.port, "/plain", "a body"),
@@ -80,7 +80,7 @@ test("requests that arrive before the platform is open wait, with their bodies, 
   assert.equal(server.handled.length, 4, "each was handled once");
 });
 
-test("pipelined requests that waited are answered in their order", async () => {
+test("pipelined requests that waited are served in order", async () => {
   await using server = await held();
   const socket = await connected(server.port);
   socket.write("GET /1 HTTP/1.1\r\nHost: a\r\n\r\nGET /2 HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
@@ -137,7 +137,7 @@ test("requests in flight when a server closes are aborted at the end of its grac
   assert.deepEqual(await busy.toArray().catch(() => []), [], "no answer");
 });
 
-test("a server that hands over answers the next request of a connection and then closes it", async () => {
+test("a server that hands over its sockets serves the next request of a connection and then closes it", async () => {
   await using server = await held();
   const [used, unused] = [await connected(server.port), await connected(server.port)];
   server.open();

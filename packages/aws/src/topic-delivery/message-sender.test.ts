@@ -105,7 +105,7 @@ test("a name that resolves elsewhere the next time is looked at as it is connect
   assert.equal(requests(), 1);
 });
 
-test("a redirect is an answer, and is not followed", async (t) => {
+test("a redirect is a response, and is not followed", async (t) => {
   const inside = await listening(t);
   const outside = await listening(t, `http://127.0.0.1:${inside.port}/`);
   const send = createMessageSender({ ...neither, toThisMachine: true });

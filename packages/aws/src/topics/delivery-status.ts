@@ -48,7 +48,7 @@ export function deliveryStatus(
     delivery: {
       deliveryId: `${messageId}:${delivery.subscriptionArn.slice(delivery.subscriptionArn.lastIndexOf(":") + 1)}`,
       destination: endpoint,
-      providerResponse: why ?? `the endpoint answered ${status}`,
+      providerResponse: why ?? `the endpoint responded with status ${status}`,
       dwellTimeMs: Math.max(0, at.nowMs - timestampMs),
       attempts: delivery.attemptCount + (outcome === null ? 0 : 1),
       statusCode: status,

@@ -42,8 +42,8 @@ export function decideAfterAttempt(
       // Another attempt would fail with the same client error.
       const isFinal = status >= 400 && status <= 499 && status !== 429;
       return isFinal
-        ? { do: "give-up", why: `the endpoint answered ${status}` }
-        : again(`the endpoint answered ${status}`);
+        ? { do: "give-up", why: `the endpoint responded with status ${status}` }
+        : again(`the endpoint responded with status ${status}`);
     }
     case "unreachable":
       return again(outcome.why);

@@ -170,7 +170,7 @@ const slow: readonly [what: string, rules: readonly unknown[], value: unknown, p
     140,
   ],
   [
-    "places in a text",
+    "positions in a text",
     Array.from({ length: 30 }, () => ({ wildcard: `*${"a".repeat(99)}b*` })),
     "a".repeat(260_000),
     15,

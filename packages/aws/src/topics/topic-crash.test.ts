@@ -142,7 +142,7 @@ const publish = (text: string) => (world: World) =>
   world.topics.publish({ topicArn: arn, subject: null, text, attributes: {} });
 
 const rows: readonly RecordedTransition<World, Found>[] = [
-  { what: "a topic is made", ask: create, orElse: [none], end: alone, writesMin: 1 },
+  { what: "a topic is created", ask: create, orElse: [none], end: alone, writesMin: 1 },
   {
     what: "a topic is changed",
     given: create,
@@ -193,7 +193,7 @@ const rows: readonly RecordedTransition<World, Found>[] = [
     writesMin: 2,
   },
   {
-    what: "a message is not taken at first",
+    what: "a receiver fails with 500 at first",
     given: joined,
     ask(world) {
       world.statuses.push(500, 500);
@@ -204,7 +204,7 @@ const rows: readonly RecordedTransition<World, Found>[] = [
     writesMin: 4,
   },
   {
-    what: "a message is never wanted",
+    what: "a receiver rejects a message with 403",
     given: joined,
     ask(world) {
       world.statuses.push(403, 403);
@@ -229,7 +229,7 @@ recordedTransitionsContract<
   settled: () => Promise.resolve(),
   found,
   moves: {
-    create: ["a topic is made"],
+    create: ["a topic is created"],
     change: ["a topic is changed"],
     delete: ["a topic is deleted with its subscriptions"],
     subscribe: ["somebody subscribes"],
@@ -237,8 +237,8 @@ recordedTransitionsContract<
     amend: ["a subscription is changed"],
     leave: ["somebody leaves"],
     publish: ["a message is published"],
-    retry: ["a message is not taken at first"],
-    "give up": ["a message is never wanted"],
+    retry: ["a receiver fails with 500 at first"],
+    "give up": ["a receiver rejects a message with 403"],
   },
   rows,
 });

@@ -18,7 +18,7 @@ test("a program of this machine is trusted with what names no endpoint, by each 
     assert.deepEqual(unsignedAccess({ ...stranger, remoteAddress }), local, remoteAddress);
 });
 
-test("callers from other addresses, and those that are gone, are trusted with nothing", () => {
+test("callers from other addresses, and callers that disconnected, have no access", () => {
   for (const remoteAddress of [
     "10.0.0.1",
     "128.0.0.1",

@@ -5,7 +5,7 @@ import { firstInOrder } from "./first-in-order.ts";
 
 const signal = new AbortController().signal;
 
-test("the first rows in order are found within a limited number of rows per turn, for any number of concurrent listings", async () => {
+test("the first rows in order are found within a limited number of rows per tick of the event loop, for any number of concurrent listings", async () => {
   const loopQueue = new EventLoopQueue();
   let touched = 0;
   let touchedBefore = 0;
@@ -36,7 +36,7 @@ test("the first rows in order are found within a limited number of rows per turn
   const numbered = (from: number, length: number) => Array.from({ length }, (_, at) => from + at);
   assert.deepEqual(pages, [numbered(0, 101), numbered(100, 101), numbered(9_950, 50), []]);
   assert.equal(touched, 4 * count);
-  assert.ok(mostInARound <= rowsPerBatch, `${mostInARound} rows between two turns of others`);
+  assert.ok(mostInARound <= rowsPerBatch, `${mostInARound} rows in one tick of the event loop`);
 });
 
 test("entries that cannot be among the first are dropped: each entry is compared a few times, for any number of rows", async () => {

@@ -51,7 +51,7 @@ test("pages of any length list every item that exists throughout exactly once, w
           if ((token = answer.next) === undefined) break;
         }
         assert.equal(new Set(seen).size, seen.length, "told twice");
-        for (const name of staying) assert.ok(seen.includes(name), `${name} was not told`);
+        for (const name of staying) assert.ok(seen.includes(name), `${name} was not reported`);
       },
     ),
   );

@@ -26,7 +26,7 @@ const signed = (service: string) => ({
 const text = "This platform is a standby: another platform at 10.0.0.7 has the records and serves this request.";
 const form = { "content-type": "application/x-www-form-urlencoded" };
 
-test("a standby lives and is not ready", async () => {
+test("a standby is live and not ready", async () => {
   const health = await fetch(`${url}/health`);
   assert.deepEqual([health.status, await health.json()], [200, { status: "standby", leader: "10.0.0.7" }]);
   const ping = await fetch(`${url}/ping`);

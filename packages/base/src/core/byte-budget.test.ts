@@ -59,7 +59,7 @@ test("a request that may fit later is rejected as full, one that never fits as t
     code: "UNAVAILABLE",
     reason: "memory-full",
     message:
-      "memory for requests in flight is full: 41 bytes requested, 60 of 100 bytes in use; ask again later or raise --request-memory-bytes",
+      "memory for requests in flight is full: 41 bytes requested, 60 of 100 bytes in use; retry later or raise --request-memory-bytes",
   });
   assert.throws(() => budget.reserve(101), {
     code: "INVALID_ARG",
@@ -119,7 +119,7 @@ test("idle memory never blocks a request: the missing bytes are reclaimed from i
   assert.deepEqual([budget.usedBytes, budget.idleBytes], [100, 0]);
 });
 
-test("holders of many bytes leave room for holders of few", () => {
+test("callers with large reservations leave memory for callers with small ones", () => {
   const budget = new ByteBudget(1_600_000);
   assert.throws(() => budget.reserve(1_500_001), {
     reason: "memory-exceeded",

@@ -62,7 +62,7 @@ export class ByteBudget {
   }
 
   release(bytes: number): void {
-    assert(bytes >= 0 && bytes <= this.#usedBytes, "more bytes were released than were taken");
+    assert(bytes >= 0 && bytes <= this.#usedBytes, "more bytes were released than were reserved");
     this.#usedBytes -= bytes;
   }
 
@@ -75,7 +75,7 @@ export class ByteBudget {
     }
     const text =
       `memory for requests in flight is full: ${bytes} bytes requested, ${this.#usedBytes} of ${this.bytesMax} bytes in use; ` +
-      "ask again later or raise --request-memory-bytes";
+      "retry later or raise --request-memory-bytes";
     return new InferenceError("UNAVAILABLE", text, { reason: "memory-full" });
   }
 

@@ -320,7 +320,7 @@ test("memory is limited in series and bytes; a recorder of an evicted series sta
   assert.equal(kept.at(-1)?.sum, 599);
 });
 
-test("upkeep over many series runs in short turns, and has the result of a single turn", async () => {
+test("upkeep over many series runs in short steps, and has the result of a single step", async () => {
   const clock = clockAt(start);
   const tiers = [{ periodMs: minute, retentionMs: 10 * minute }];
   const series = new InMemoryMetricStore({ clock, seriesMax: 10_000, bytesMax: 1e8, tiers });

@@ -24,7 +24,7 @@ export const agentFlags = {
   "tls-key": textFlag({ about: "PEM file of the certificate's key. Required" }),
   "tls-ca": textFlag({
     about:
-      "PEM file of the authorities of platforms' certificates: whoever has a certificate of one of them may run models here. Required",
+      "PEM file of the authorities of platforms' certificates: a platform with such a certificate may run models on this machine. Required",
   }),
   "probe-port": portFlag({
     about:

@@ -35,7 +35,7 @@ export const envFlags = {
   ...targetPlatformFlags,
   proxy: switchFlag(
     "also sets HTTPS_PROXY and AWS_CA_BUNDLE, which the sagemaker SDK's default_bucket() and get_execution_role() need: " +
-      "the platform answers STS and passes everything else on, through the proxy that the shell had",
+      "the platform serves STS and forwards other connections, through the proxy that the shell had",
   ),
   unset: switchFlag("restores the variables that the shell had before"),
 };

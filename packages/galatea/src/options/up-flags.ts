@@ -77,7 +77,7 @@ export const upFlags = {
     {
       unit: "url",
       about:
-        "run images beside the built-in containers through the container engine at this address, such as unix:///var/run/docker.sock " +
+        "run images, in addition to the built-in containers, through the container engine at this address, such as unix:///var/run/docker.sock " +
         "(Docker) or unix:///run/podman/podman.sock",
     },
     parsedEngineAddress,

@@ -120,7 +120,7 @@ async function putBoth(world: World): Promise<void> {
 }
 
 const rows: readonly RecordedTransition<World, Found>[] = [
-  { what: "it is made", ask: put, orElse: [{ alarms: {}, told: [] }], end: quiet, writesMin: 3 },
+  { what: "an alarm is created", ask: put, orElse: [{ alarms: {}, told: [] }], end: quiet, writesMin: 3 },
   {
     what: "it is configured anew",
     given: put,
@@ -156,7 +156,7 @@ const rows: readonly RecordedTransition<World, Found>[] = [
     writesMin: 2,
   },
   {
-    what: "a composite alarm is made",
+    what: "a composite alarm is created",
     given: put,
     ask: (world) => world.alarms.put(above),
     orElse: [quiet],
@@ -202,7 +202,7 @@ recordedTransitionsContract<World, Outside, Found, "put" | "amend" | "evaluate" 
   settled: (world) => world.live(),
   found: (world) => world.found(),
   moves: {
-    put: ["it is made", "it is configured anew", "a composite alarm is made"],
+    put: ["an alarm is created", "it is configured anew", "a composite alarm is created"],
     amend: ["it is amended"],
     evaluate: ["the alarm goes into ALARM", "a composite alarm goes into ALARM"],
     set: ["its state is set, and it is looked at again"],

@@ -130,7 +130,7 @@ export function instanceAgentContract(name: string, open: (eventsMax?: number) =
     const { body } = await watched.container.invoke(asked("trickle", { isStreamed: true }));
     await new Promise((resolve) => body.once("data", resolve));
     body.destroy();
-    await eventually(() => watched.lines.includes("the caller left"));
+    await eventually(() => watched.lines.includes("the caller disconnected"));
   });
 
   test(`${name}: the end of a container is reported to its request; later requests get its successor`, async () => {

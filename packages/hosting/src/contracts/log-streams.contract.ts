@@ -244,7 +244,7 @@ export function logStreamsContract(
     const failing = {
       wants: () => true,
       receive: () => {
-        throw new Error("a follower that fails holds nobody up");
+        throw new Error("a follower that fails delays no other one");
       },
     };
     const following = at.logs.follow(follower);

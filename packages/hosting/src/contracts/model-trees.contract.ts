@@ -71,8 +71,8 @@ export function modelTreesContract(name: string, open: () => Promise<ModelTreesS
     };
     await assert.rejects(trees.unpack(model, { signal: never, onProgress: full }), /no more bytes/);
     assert.equal(await subject.holds(model.id), false);
-    const signal = AbortSignal.abort(new Error("nobody wants it"));
-    await assert.rejects(trees.unpack(model, { ...quiet, signal }), /nobody wants it/);
+    const signal = AbortSignal.abort(new Error("no caller waits for it"));
+    await assert.rejects(trees.unpack(model, { ...quiet, signal }), /no caller waits for it/);
     assert.equal(await subject.holds(model.id), false);
     assert.deepEqual(await (await subject.reopen()).adopt(), []);
   });

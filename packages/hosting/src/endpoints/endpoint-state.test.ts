@@ -103,7 +103,7 @@ const counts = fc.array(fc.integer({ min: 1, max: 12 }), { minLength: 1, maxLeng
 function assertServes(record: EndpointRecord): void {
   if (record.state.at === "Creating" || record.state.at === "Deleting") return;
   const whole = routingTable(record).reduce((sum, { weight }) => sum + weight, 0);
-  assert.ok(Math.abs(whole - 1) < 1e-9, `${whole} of the requests go somewhere`);
+  assert.ok(Math.abs(whole - 1) < 1e-9, `the shares add up to ${whole}`);
   const groups = record.generations.flatMap(({ trafficShare, variants }) =>
     variants.map(({ plan, observed }) => ({ trafficShare, name: plan.variant.VariantName, observed })),
   );
@@ -178,7 +178,7 @@ test("property: a rolling update with a rollback batch reserves its instances an
     "both are there while requests shift",
   );
   assert.equal(reservedBy([4], [4], routing("LINEAR", size(2))), 8);
-  assert.equal(reservedBy([4], [4], rolling(1)), 8, "all of the old ones come back at once, beside all new ones");
+  assert.equal(reservedBy([4], [4], rolling(1)), 8, "all old instances start at once, in addition to all new ones");
   assert.deepEqual([reservedBy([4], [4], rolling(1, 1)), reservedBy([8], [8], rolling(2, 4))], [5, 12]);
   assert.deepEqual([reservedBy([4, 2], [4, 2], rolling(1, 1)), reservedBy([2], [10], rolling(1, 1))], [8, 11]);
 });

@@ -40,7 +40,7 @@ test("GPU metrics exist only for instances with GPUs, with 100 for each whole GP
   ]);
 });
 
-test("the samples of instances that are gone are dropped", async () => {
+test("the samples of removed instances are dropped", async () => {
   const sampler = new InstanceSampler(systemClock);
   const told: string[] = [];
   const to = {

@@ -15,7 +15,7 @@ const asks = (session: string): InvocationRequest => ({
   targetContainer: null,
   isStreamed: false,
   session,
-  body: () => assert.fail("nobody reads it here"),
+  body: () => assert.fail("the session table does not read bodies"),
   memory: new ByteLease(new ByteBudget(1)),
   receivedNs: 0,
   signal: new AbortController().signal,

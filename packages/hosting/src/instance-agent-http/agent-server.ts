@@ -197,7 +197,7 @@ export class AgentServer implements AsyncDisposable {
       throw new AgentProtocolError(text);
     }
     if (this.#requestCount > limits.requestsMax) {
-      throw new ContainerConnectionLost(`The agent answers ${limits.requestsMax} requests at most at a time`);
+      throw new ContainerConnectionLost(`The agent serves at most ${limits.requestsMax} requests at a time`);
     }
   }
 

@@ -59,7 +59,7 @@ test("an instance gets the variables of its key, and a key of its own", async ()
   assert.equal(keys.find("GALI0"), undefined);
 });
 
-test("a key outlives the process that issued it, in the database, and is given again for an equal identity alone", async () => {
+test("a key is in the database, outlives the process that issued it, and is issued again only for an equal identity", async () => {
   const directory = await mkdtemp(join(tmpdir(), "gal-keys-"));
   try {
     const path = join(directory, "galatea.db");
@@ -139,7 +139,7 @@ test("a start keeps the keys of the instances that run and ends all others, in o
   assert.equal(memory.writeCount, 1);
 });
 
-test("a full disk refuses the record with the reason, and the next attempt makes it", async () => {
+test("on a full disk the record fails with the reason, and the next attempt writes it", async () => {
   const memory = new RefusingMemory();
   const keys = await openKeys(memory);
   const issued = keys.issue(identity);

@@ -263,7 +263,7 @@ export class ContainerClient implements ModelContainer, AsyncDisposable {
     const list = await this.#pool.request({ ...asked, path: "/models" });
     if (list.statusCode !== 200) {
       await list.body.dump();
-      throw new Error(`the container answered ${list.statusCode} to a listing of its models`);
+      throw new Error(`the container responded with status ${list.statusCode} to a listing of its models`);
     }
     const { models } = (await list.body.json()) as { readonly models: readonly { readonly modelName: string }[] };
     return await Promise.all(
@@ -292,7 +292,7 @@ export class ContainerClient implements ModelContainer, AsyncDisposable {
     });
     const message = await readErrorText(reply.body);
     if (reply.statusCode !== 200 && reply.statusCode !== 404) {
-      throw new Error(`the container answered ${reply.statusCode} to an unload: ${message}`);
+      throw new Error(`the container responded with status ${reply.statusCode} to an unload: ${message}`);
     }
   }
 

@@ -15,24 +15,24 @@ function verdict(looks: readonly Partial<ProbeResult>[]): string | null {
   return typeof health === "string" ? health : null;
 }
 
-test("a container that neither answers pings nor uses CPU is replaced after three checks", () => {
+test("a container that neither responds to pings nor uses CPU is replaced after three checks", () => {
   assert.equal(verdict([{}, {}]), null);
-  assert.equal(verdict([{}, {}, {}]), "did not answer 3 pings and did nothing");
+  assert.equal(verdict([{}, {}, {}]), "did not respond to 3 pings and used no CPU");
 });
 
-test("a container that uses CPU is kept for ten minutes without answering pings", () => {
+test("a container that uses CPU is kept for ten minutes without responding to pings", () => {
   const working = Array.from({ length: 59 }, (_, index) => ({ workedNs: (index + 1) * 1e7 }));
   assert.equal(verdict(working), null);
   const endless = Array.from({ length: 70 }, (_, index) => ({ workedNs: (index + 1) * 1e7 }));
-  assert.equal(verdict(endless), "worked without an answer for 610 s");
+  assert.equal(verdict(endless), "used CPU without responding to pings for 610 s");
 });
 
-test("an answered ping, or a platform that was late itself, resets the count", () => {
+test("a successful ping, or a delay of the platform itself, resets the count", () => {
   assert.equal(verdict([{}, {}, { isAnswered: true }, {}, {}]), null);
   assert.equal(verdict([{}, {}, { isLate: true }, {}, {}]), null);
 });
 
 test("pings alone decide where CPU use cannot be measured", () => {
   const unknown = { workedNs: null };
-  assert.equal(verdict([unknown, unknown, unknown]), "did not answer 3 pings and did nothing");
+  assert.equal(verdict([unknown, unknown, unknown]), "did not respond to 3 pings and used no CPU");
 });

@@ -36,9 +36,10 @@ export function evaluateProbe(before: ProbeState, look: ProbeResult, limits: Pro
   const { atMs, isAnswered, workedNs, isLate } = look;
   if (isAnswered) return { silentCount: 0, answeredMs: atMs, workedNs };
   const unansweredMs = atMs - before.answeredMs;
-  if (unansweredMs > limits.busyMsMax) return `worked without an answer for ${Math.round(unansweredMs / 1000)} s`;
+  if (unansweredMs > limits.busyMsMax)
+    return `used CPU without responding to pings for ${Math.round(unansweredMs / 1000)} s`;
   const isWorking = workedNs !== null && before.workedNs !== null && workedNs > before.workedNs;
   const silentCount = isWorking || isLate ? 0 : before.silentCount + 1;
-  if (silentCount >= limits.missedPingsMax) return `did not answer ${silentCount} pings and did nothing`;
+  if (silentCount >= limits.missedPingsMax) return `did not respond to ${silentCount} pings and used no CPU`;
   return { silentCount, answeredMs: before.answeredMs, workedNs };
 }

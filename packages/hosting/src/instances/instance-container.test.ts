@@ -132,11 +132,11 @@ test("a container that was stopped (SIGSTOP) is killed and replaced in bounded t
   assert.ok(!host.pids.has(pid));
   assert.equal(host.pids.size, 1);
   assert.equal(lostCount(), 1);
-  assert.equal(instance.lastFailure, "did not answer 3 pings and did nothing");
+  assert.equal(instance.lastFailure, "did not respond to 3 pings and used no CPU");
   assert.equal(await invoke(instance, {}), 200);
 });
 
-test("a container that computes without answering pings is kept, and its response arrives", async () => {
+test("a container that computes without responding to pings is kept, and its response arrives", async () => {
   const { host, instance, pid, lostCount } = await started();
   await using _ = instance;
   assert.equal(await invoke(instance, { "busy-ms": "2500" }), 200);
@@ -177,7 +177,7 @@ async function failureOf(text: string, startMsMax: number, isOutOfMemory = false
   return error instanceof Error ? error.message : "it started";
 }
 
-test("the failure of a container that never answers pings names the setting that gives it more time", async () => {
+test("the failure of a container that never responds to pings names the setting that gives it more time", async () => {
   assert.equal(
     await failureOf("setInterval(() => {}, 1000);", 200),
     "no healthy /ping within 0.2 s; where its model takes longer to load, raise the variant's ContainerStartupHealthCheckTimeoutInSeconds",

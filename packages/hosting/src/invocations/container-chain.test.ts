@@ -37,7 +37,7 @@ const request: InvocationRequest = {
   targetVariant: null,
   targetContainer: null,
   isStreamed: false,
-  body: () => assert.fail("the chain is given the body"),
+  body: () => assert.fail("the chain received the body"),
   memory: new ByteLease(new ByteBudget(2 ** 20)),
   receivedNs: 0,
   signal: new AbortController().signal,

@@ -47,7 +47,7 @@ export function containerError(
 export function connectionError(error: unknown, place: InvocationSource): AwsError {
   const text = error instanceof Error ? error.message : String(error);
   const cause = error instanceof ContainerConnectionLost ? error : new ContainerConnectionLost(text, { cause: error });
-  return containerError(503, `The container did not answer: ${text}`, place, { cause });
+  return containerError(503, `The container did not respond: ${text}`, place, { cause });
 }
 
 /** The reason of a request's signal when the caller's own time limit has expired. */

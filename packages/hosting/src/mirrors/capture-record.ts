@@ -1,7 +1,7 @@
 import { isUtf8 } from "node:buffer";
 import type { CaptureSettings } from "./capture-settings.ts";
 
-/** A copied body. */
+/** The copied body of a request or a response, as it is written to a capture file. */
 export interface CapturedBody {
   readonly contentType: string | null;
   readonly pieces: readonly Buffer[];

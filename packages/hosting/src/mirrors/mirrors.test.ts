@@ -141,7 +141,7 @@ test("exactly the bytes that were sent are captured, also of streamed bodies, an
   const watch = bench.watch(null);
   const slab = Buffer.alloc(65_536, "s");
   await watch.invoke(asked(slab.subarray(10, 20)), (request) => echo(request));
-  assert.ok(bench.mirrors.figures.bytes < 4096, `${bench.mirrors.figures.bytes} bytes are held for 21`);
+  assert.ok(bench.mirrors.figures.bytes < 4096, `${bench.mirrors.figures.bytes} bytes are buffered for 21`);
   slab.fill("x");
   const streamed = Readable.from([bytesOf(70_000, "p"), bytesOf(5, "q")]);
   const reply = await watch.invoke(asked(streamed), async (request) => {
@@ -197,8 +197,8 @@ test("a body or response that breaks off is not captured, and the caller sees th
   const broken = new Readable({ read() {} });
   broken.push("half");
   const failing = watch.invoke(asked(broken), echo);
-  setImmediate(() => broken.destroy(new Error("the client left")));
-  await assert.rejects(failing, /the client left/);
+  setImmediate(() => broken.destroy(new Error("the client disconnected")));
+  await assert.rejects(failing, /the client disconnected/);
   const answer = new Readable({ read() {} });
   const reply = await watch.invoke(asked(Buffer.from("x")), () => Promise.resolve(replyOf(answer)));
   (reply.body as Readable).destroy();
@@ -332,14 +332,14 @@ test("a failed invocation is not captured and not counted as lost, and the shado
   const watch = bench.watch(async (request) => {
     await request.body();
     shadowCount += 1;
-    throw new Error("the shadow's model answers 500");
+    throw new Error("the shadow's model responds with 500");
   });
   for (const status of [400, 500]) {
     const failing = watch.invoke(asked(Readable.from([Buffer.from("a"), Buffer.from("b")])), async (request) => {
       await buffer((await request.body()) as Readable);
-      throw new Error(`the model answers ${status}`);
+      throw new Error(`the model responds with ${status}`);
     });
-    await assert.rejects(failing, { message: `the model answers ${status}` });
+    await assert.rejects(failing, { message: `the model responds with ${status}` });
   }
   await eventually(() => shadowCount === 2 && bench.mirrors.figures.callCount === 0);
   await bench[Symbol.asyncDispose]();
@@ -354,7 +354,7 @@ test("a shadow that hangs, fails or never stops responding does not affect calle
   const outcomes = [
     () => new Promise<never>(() => {}),
     () => Promise.resolve(replyOf(endless)),
-    () => Promise.reject(new Error("the shadow is gone")),
+    () => Promise.reject(new Error("the shadow was removed")),
     () => new Promise<never>(() => {}),
   ];
   const hanging = new Set<AbortSignal>();

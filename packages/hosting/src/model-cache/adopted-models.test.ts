@@ -53,7 +53,7 @@ test("models that a running container has loaded count as loaded in a new cache,
   {
     using _other = await after.cache.acquire("c", never);
   }
-  assert.equal(after.view.copyOf("b"), "absent", "the one that nobody asked for had to go");
+  assert.equal(after.view.copyOf("b"), "absent", "the model without requests was evicted");
   assert.deepEqual(after.events.toSorted(), ["load c", "unload b", "unload unknown", "unpack c"]);
   await after.cache[Symbol.asyncDispose]();
 });

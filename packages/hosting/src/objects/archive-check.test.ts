@@ -34,7 +34,7 @@ async function tree(context: TestContext): Promise<{ folder: string; described: 
   return { folder, described };
 }
 
-test("an unchanged tree is whole, also for an unpacking thread", async (context) => {
+test("an unchanged tree is complete, also for an unpacking thread", async (context) => {
   const { folder, described } = await tree(context);
   assert.equal(await isTreeUnchanged(folder, described, never), true);
   const options = { ...unpackerDefaults, contentDirectory: null, limits: archiveLimits };
@@ -68,7 +68,7 @@ const changes: Readonly<Record<string, (folder: string) => Promise<void>>> = {
 };
 
 for (const [what, change] of Object.entries(changes)) {
-  test(`a tree with ${what} is not whole`, async (context) => {
+  test(`a tree with ${what} is incomplete or changed`, async (context) => {
     const { folder, described } = await tree(context);
     await chmod(join(folder, "a/file"), 0o644);
     await change(folder);

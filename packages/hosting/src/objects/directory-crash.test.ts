@@ -125,7 +125,7 @@ async function madeBucket(folder: string): Promise<void> {
   await store[Symbol.asyncDispose]();
 }
 
-test("kill -9 at random moments: acknowledged writes are there, and others are whole or absent", async () => {
+test("kill -9 at random moments: acknowledged writes are there, and others are complete or absent", async () => {
   const folder = await mkdtemp(join(tmpdir(), "galatea-crash-"));
   try {
     await madeBucket(folder);
@@ -153,7 +153,7 @@ async function stopped(child: Writer): Promise<void> {
   }
 }
 
-test("a power failure at random moments: acknowledged writes are there, and others are whole or absent", async (context) => {
+test("a power failure at random moments: acknowledged writes are there, and others are complete or absent", async (context) => {
   // The image file contains only data that was flushed to the disk. A copy of it is the state of the disk after a power failure.
   const isPossible = process.getuid?.() === 0 && existsSync("/usr/sbin/mkfs.ext4") && existsSync("/dev/loop-control");
   if (!isPossible) return context.skip("mounting an image needs root, mkfs.ext4 and loop devices");

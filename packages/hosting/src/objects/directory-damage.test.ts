@@ -182,7 +182,7 @@ async function withDamage(path: string, damage: (bytes: Buffer) => Buffer, task:
   }
 }
 
-test("an object with changed or missing bytes is never read whole: the reader gets an error, and the log has it", async () => {
+test("an object with changed or missing bytes is never read completely: the reader gets an error, and the log has it", async () => {
   const folder = await mkdtemp(join(tmpdir(), "galatea-bytes-"));
   try {
     const logged: string[] = [];
@@ -245,7 +245,7 @@ test("an object with changed or missing bytes is never read whole: the reader ge
   }
 });
 
-test("a power failure during an overwrite leaves the previous version, unless the new one is whole on the disk", async () => {
+test("a power failure during an overwrite leaves the previous version, unless the new one is complete on the disk", async () => {
   const folder = await mkdtemp(join(tmpdir(), "galatea-torn-"));
   try {
     const opened = async (task: (store: BucketStore) => Promise<unknown>) => {

@@ -88,7 +88,7 @@ test("an object without a file of its own is not linked", async () => {
   assert.equal(await store.link(short, "bkt", "linked", { signal }), null);
 });
 
-test("kill -9 at any moment: visible objects are whole, acknowledged ones are there, temporary files are removed", async () => {
+test("kill -9 at any moment: visible objects are complete, acknowledged ones are there, temporary files are removed", async () => {
   const folder = await mkdtemp(join(tmpdir(), "galatea-kill-"));
   try {
     await (await openDirectoryStore({ folder, logger })).createBucket("bkt");

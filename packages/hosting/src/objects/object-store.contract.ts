@@ -156,7 +156,7 @@ export function objectStoreContract(
     assert.deepEqual(await bytesOf(store, "linked"), data);
     await store.delete("bkt", "source");
     assert.deepEqual(await bytesOf(store, "linked"), data);
-    assert.equal(await store.link(source, "bkt", "again", { signal }), null, "it is gone");
+    assert.equal(await store.link(source, "bkt", "again", { signal }), null, "the source was deleted");
     const condition = { ifNoneMatch: "*" };
     const large = await store.put("bkt", "large", from(data), { signal });
     const unmade = await store.link(large, "bkt", "linked", { signal, condition }).catch((error: unknown) => error);

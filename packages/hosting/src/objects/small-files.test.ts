@@ -29,7 +29,7 @@ async function holdsWhole(folder: string, number: number): Promise<void> {
   assert.deepEqual(await readFile(join(folder, String(number))), Buffer.concat(buffersOf(number)));
 }
 
-test("concurrently created files are whole when they are acknowledged, and no other file is left", async () => {
+test("concurrently created files are complete when they are acknowledged, and no other file is left", async () => {
   await inFolder(async (folder) => {
     const files = new SmallFiles();
     for (const { status } of await createMany(files, folder)) assert.equal(status, "fulfilled");

@@ -99,7 +99,7 @@ export class AsyncResultWriter {
       // stored failure.
       if (!(error instanceof AwsError) || isTemporaryStoreError(error)) throw error;
       queue.metrics.record(variant, "ResponseUploadFailures", 1);
-      fleet.logger.warning("a failure could not be stored", { place: s3Url(failure), error: error.message });
+      fleet.logger.warning("a failure could not be stored", { location: s3Url(failure), error: error.message });
     }
   }
 

@@ -29,10 +29,10 @@ export function isolationGaps({ isRoot, capabilities, landlock }: IsolationCapab
   const noRoot = "root with CAP_SYS_ADMIN is required to give each tenant its own root directory";
   return {
     ...(userCapabilities.every(has) ? {} : { users: noUsers }),
-    ...kernel("files", 3, "hold all accesses to files"),
+    ...kernel("files", 3, "restrict all accesses to files"),
     ...(has(systemAdministration) ? {} : { view: noRoot, disk: `by file only: ${noRoot}` }),
-    ...kernel("network", 4, "hold TCP"),
-    ...kernel("signals", 6, "hold signals and abstract sockets"),
+    ...kernel("network", 4, "restrict TCP"),
+    ...kernel("signals", 6, "restrict signals and abstract sockets"),
   };
 }
 

@@ -208,14 +208,14 @@ test("a damaged snapshot is logged, and the previous one is used", async () => {
   assert.match(warnings[0] ?? "", /"snapshotAgeSecs":90000,.*"damagedSnapshots":"[^"]*records-20261124T150000Z\.db"/);
 });
 
-test("without a whole snapshot a damaged database continues empty, with one warning", async () => {
+test("without an intact snapshot a damaged database continues empty, with one warning", async () => {
   const directory = copyOf(stopped);
   rmSync(join(directory, "snapshots"), { recursive: true });
   writeFileSync(join(directory, "records.db"), "garbage");
   const { rows, warnings } = await openedTwice(directory, "garbage");
   assert.deepEqual(rows, []);
   assert.equal(warnings.length, 1);
-  assert.match(warnings[0] ?? "", /has no whole snapshot: all that it held is lost .*"aside":"records\.db\.damaged-1"/);
+  assert.match(warnings[0] ?? "", /has no intact snapshot: all of its data is lost .*"aside":"records\.db\.damaged-1"/);
 });
 
 test("a database of another release is rejected and not changed", async () => {

@@ -106,7 +106,7 @@ async function goesOn(directory: string): Promise<{ readonly told: readonly stri
   const again = await live(directory, laterMs, async (metrics) => {
     since = await sampleCount(metrics);
   });
-  assert.equal(since, left + seriesCount, "what was left, and what was put since");
+  assert.equal(since, left + seriesCount, "the remaining samples and the newer ones");
   const isAboutUnread = (line: string) => /cannot be read and is left out/.test(line);
   assert.deepEqual(
     again.filter((line) => !isAboutUnread(line)),

@@ -87,7 +87,7 @@ function soundDatabase(options: OpenDatabaseOptions, markedCount: number): Omit<
     finding: {
       message:
         source === null
-          ? "a database is damaged and has no whole snapshot: all that it held is lost"
+          ? "a database is damaged and has no intact snapshot: all of its data is lost"
           : "a database is damaged: it continues from its newest snapshot, and later writes are lost",
       fields: {
         path,

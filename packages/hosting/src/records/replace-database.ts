@@ -19,7 +19,7 @@ export function copyCandidate(from: string, options: ExamineOptions): Candidate 
   for (const file of withLog(path)) rmSync(file, { force: true });
   copyFileSync(from, path);
   const examined = examineDatabase({ ...options, path });
-  if (examined.at === "absent") throw new Error(`bug: '${path}' is gone`);
+  if (examined.at === "absent") throw new Error(`bug: '${path}' is missing`);
   const { database } = examined;
   try {
     if (examined.at !== "sound") return { at: "damaged", reason: examined.reason };

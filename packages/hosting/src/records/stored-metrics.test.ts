@@ -179,7 +179,7 @@ test("bytes on disk are limited: the oldest hours are deleted, and an evicted se
   restored.series.recorder(named("m5")).record(1);
   await restored.kept[Symbol.asyncDispose]();
   const numbers = (await records.rows("SELECT number FROM metric_series")).map((row) => row["number"]);
-  assert.deepEqual(numbers, [6, 7], "no number is given twice");
+  assert.deepEqual(numbers, [6, 7], "no number is used twice");
 });
 
 test("written points are there after kill -9 of the process", async () => {

@@ -231,7 +231,7 @@ const rows: readonly RecordedTransition<World, Found>[] = [
     writesMin: 3,
   },
   {
-    what: "a target is given tags",
+    what: "a target is tagged",
     given: register,
     ask: (world) => world.scaling.setTags(scaledVariantKey, { team: "a" }),
     end: registered,
@@ -246,7 +246,7 @@ const rows: readonly RecordedTransition<World, Found>[] = [
     writesMin: 2,
   },
   {
-    what: "what a target is of is gone",
+    what: "the resource of a target is deleted",
     given: followed,
     async ask(world) {
       world.capacity = null;
@@ -409,8 +409,8 @@ recordedTransitionsContract<
       "a target is registered above what there is",
       "a target is registered above what there is while something else moves",
     ],
-    deregister: ["a target is deregistered", "what a target is of is gone"],
-    tag: ["a target is given tags"],
+    deregister: ["a target is deregistered", "the resource of a target is deleted"],
+    tag: ["a target is tagged"],
     "put policy": ["a policy is put", "a policy no longer scales in", "a step policy is put"],
     "delete policy": ["a policy is deleted", "a step policy is deleted"],
     schedule: ["an action is scheduled"],

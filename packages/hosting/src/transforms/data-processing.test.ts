@@ -47,7 +47,7 @@ test("the rows of a long response are joined in order, in chunks that yield to t
   for (const index of [0, 1, 12_345, count - 1])
     assert.deepEqual(JSON.parse(lines[index]!), { id: index, SageMakerOutput: { label: `ä${index}` } });
   const pieces = (answer.length + rows.length) / pieceBytes;
-  assert.ok(rounds >= pieces - 3, `${rounds} rounds of the event loop for ${pieces} pieces`);
+  assert.ok(rounds >= pieces - 3, `${rounds} ticks of the event loop for ${pieces} chunks`);
 });
 
 test("an unsplit payload is filtered in chunks, and without filters its bytes are unchanged", async () => {

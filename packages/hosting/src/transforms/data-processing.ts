@@ -116,7 +116,7 @@ function processedRow(answer: string, row: Buffer | null, processing: DataProces
 function joinedRow(row: string, answer: string, format: RowFormat): string {
   if (format === "csv") return `${row},${answer}`;
   const input = parsed(row, "the input");
-  const output = parsed(answer, "the container's answer");
+  const output = parsed(answer, "the container's response");
   const joined = isJsonObject(input)
     ? { ...input, SageMakerOutput: output }
     : { SageMakerInput: input, SageMakerOutput: output };

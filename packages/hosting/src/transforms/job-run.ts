@@ -278,5 +278,5 @@ function failureOf(error: unknown, modelName: string): TransformError {
     const isContainers = status !== undefined && (status === 0 || status >= 500);
     return new TransformError(isContainers ? "AlgorithmError" : "ClientError", error.message, { cause: error });
   }
-  return new TransformError("AlgorithmError", `The container did not answer: ${textOf(error)}`, { cause: error });
+  return new TransformError("AlgorithmError", `The container did not respond: ${textOf(error)}`, { cause: error });
 }

@@ -61,7 +61,7 @@ class FilBackend implements Backend {
       log.warning(`model '${config.name}': parameter '${key}' is for GPUs and has no effect here`);
     }
     if (config.instanceGroups.some((group) => group.kind === "KIND_GPU")) {
-      log.warning(`model '${config.name}' asks for KIND_GPU; its trees are evaluated on the CPU`);
+      log.warning(`model '${config.name}' requests KIND_GPU; its trees are evaluated on the CPU`);
     }
     const tensors = readTensors(config);
     const modelPath = join(source.versionDirectory, parameters.fileName);

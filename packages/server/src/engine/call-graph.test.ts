@@ -34,7 +34,7 @@ test("a model with one instance that calls itself waits for itself", () => {
   assert.deepEqual(findDeadlock([call(execution(a), a, { instanceCount: 2 })]), []);
 });
 
-test("in the circle a calls b calls a, the execution of b waits for itself", () => {
+test("in the cycle a, b, a the execution of b waits for itself", () => {
   const first = call(execution(a), b, { isQueued: false });
   const second = call(execution(b, { callers: [first.caller] }), a);
   assert.deepEqual(findDeadlock([first, second]), [first, second]);

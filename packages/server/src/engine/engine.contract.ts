@@ -44,7 +44,7 @@ function lookups(check: Check): void {
     }
   });
 
-  check("a held model tells its completed configuration, and may be let go of twice", async (engine) => {
+  check("an open model has its completed configuration, and may be closed twice", async (engine) => {
     await load(engine, "echo");
     const model = hold(engine, "echo");
     const { config } = model.view;
@@ -62,7 +62,7 @@ function lookups(check: Check): void {
     model[Symbol.dispose]();
   });
 
-  check("metadata give shapes as clients send them", async (engine) => {
+  check("metadata has shapes as clients send them", async (engine) => {
     await load(engine, "echo");
     await load(engine, "words");
     const tensor = (of: string, datatype: string, shape: number[]) => ({ name: of, datatype, shape });

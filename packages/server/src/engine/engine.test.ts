@@ -76,7 +76,7 @@ describe("engine", () => {
     assert.equal(bench.engine.memory().usedBytes, 0);
   });
 
-  it("answers lookups in Triton's words", async () => {
+  it("rejects unknown models with Triton's texts", async () => {
     await assert.rejects(
       bench.infer(requestTo("nobody", [1])),
       /^InferenceError: Request for unknown model: 'nobody' is not found$/,
@@ -115,7 +115,7 @@ describe("engine", () => {
     held[Symbol.dispose]();
   });
 
-  it("keeps the old version when a reload fails, and says why", async () => {
+  it("keeps the old version when a reload fails, and reports the reason", async () => {
     await bench.load("echo");
     bench.models["echo"] = failing(echoConfig);
     await assert.rejects(
@@ -214,7 +214,7 @@ describe("engine", () => {
     await assert.rejects(bench.engine.closeNamespace("a"), (error: InferenceError) => error.code === "NOT_FOUND");
   });
 
-  it("refuses a load beyond the memory budget and charges what it measured", async () => {
+  it("rejects a load over the memory budget and charges the measured memory", async () => {
     await bench.engine[Symbol.asyncDispose]();
     bench.engine = bench.open(2500);
     await bench.load("echo");

@@ -43,14 +43,14 @@ export function inference(check: Check): void {
   );
 
   for (const [what, change, message] of refusals)
-    check(`${what} is refused in Triton's words, and the inputs are given back`, async (engine) => {
+    check(`${what} is rejected with Triton's text, and the inputs are released`, async (engine) => {
       await load(engine, "echo");
       using model = hold(engine, "echo");
       await assert.rejects(model.infer(change(request(model, "echo", [1, 2]))), failsWith("INVALID_ARG", message));
       assert.equal(model.arena?.usedBytes, 0);
     });
 
-  check("strings are counted and measured", async (engine) => {
+  check("the count and the lengths of strings are checked", async (engine) => {
     await load(engine, "words");
     using model = hold(engine, "words");
     const words = (bytes: readonly number[]) => {
@@ -72,14 +72,14 @@ export function inference(check: Check): void {
     assert.equal(model.arena?.usedBytes, 0);
   });
 
-  check("what a model raises is the request's error, and the inputs are given back", async (engine) => {
+  check("an exception of a model is the request's error, and the inputs are released", async (engine) => {
     await load(engine, "failing");
     using model = hold(engine, "failing");
     await assert.rejects(model.infer(request(model, "failing", [1])), failsWith("INTERNAL", "boom"));
     assert.equal(model.arena?.usedBytes, 0);
   });
 
-  check("a request that nobody waits for is cancelled, before it runs and while it does", async (engine, subject) => {
+  check("an aborted request is cancelled, before it runs and while it runs", async (engine, subject) => {
     await load(engine, "failing");
     using model = hold(engine, "failing");
     const gone = { ...request(model, "failing", [1]), signal: AbortSignal.abort() };
@@ -96,7 +96,7 @@ export function inference(check: Check): void {
     await eventually(() => model.arena?.usedBytes === 0);
   });
 
-  check("statistics count what was answered and what failed, not what was refused", async (engine) => {
+  check("statistics count successes and failures, and no rejected requests", async (engine) => {
     await load(engine, "echo");
     await load(engine, "failing");
     using model = hold(engine, "echo");
@@ -129,7 +129,7 @@ export function inference(check: Check): void {
 
 /** Contract tests of requests to decoupled models. */
 export function decoupledModels(check: Check): void {
-  check("a decoupled model gives its answers to the sink in order and says which is the last", async (engine) => {
+  check("a decoupled model sends its responses to the sink in order and marks the final one", async (engine) => {
     await load(engine, "counting");
     using model = hold(engine, "counting");
     assert.equal(model.view.config.decoupled, true);
@@ -138,7 +138,7 @@ export function decoupledModels(check: Check): void {
     assert.equal(model.arena?.usedBytes, 0);
   });
 
-  check("what is refused is the stream's only answer, and the inputs are given back", async (engine) => {
+  check("a rejection is the stream's only response, and the inputs are released", async (engine) => {
     await load(engine, "counting");
     using model = hold(engine, "counting");
     const wrong = { ...request(model, "counting", [1]), requestedOutputs: ["W"] };
@@ -147,7 +147,7 @@ export function decoupledModels(check: Check): void {
     assert.equal(model.arena?.usedBytes, 0);
   });
 
-  check("a decoupled model has no one answer", async (engine) => {
+  check("a decoupled model rejects calls for a single response", async (engine) => {
     await load(engine, "counting");
     using model = hold(engine, "counting");
     await assert.rejects(model.infer(request(model, "counting", [1])), { code: "UNSUPPORTED" });

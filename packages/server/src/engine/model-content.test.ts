@@ -21,7 +21,7 @@ test("a model on GPUs is estimated to need the size of its files on each GPU, fo
     ["gpu 1", 30],
   ]);
   assert.deepEqual(guessed('backend: "pytorch" instance_group { kind: KIND_CPU }'), [["machine", 20]]);
-  assert.deepEqual(guessed('backend: "python"'), [["machine", 20]], "what a model's own code takes of it nobody knows");
+  assert.deepEqual(guessed('backend: "python"'), [["machine", 20]], "the memory of a model's own code is unknown");
 });
 
 test("a model that exceeds a GPU's memory is rejected before it is loaded", () => {

@@ -43,7 +43,7 @@ export function repositoryControl(check: Check): void {
     hold(engine, "echo")[Symbol.dispose]();
   });
 
-  check("a call that holds a model is answered although it was unloaded", async (engine) => {
+  check("a call on an open model completes although the model was unloaded", async (engine) => {
     await load(engine, "echo");
     using model = hold(engine, "echo");
     await engine.unloadModel("echo", false);
@@ -59,7 +59,7 @@ export function repositoryControl(check: Check): void {
     assert.throws(() => hold(engine, "ghost"), unknown);
   });
 
-  check("an engine that exits is neither live nor ready and gives no model out", async (engine, subject) => {
+  check("an engine that exits is neither live nor ready and opens no model", async (engine, subject) => {
     await load(engine, "echo");
     assert.deepEqual([engine.live, engine.ready], [true, true]);
     subject.exit();

@@ -10,7 +10,7 @@ function watched() {
   const stream = new ResponseStream(
     {
       respond(outcome, isFinal, taken) {
-        const what = outcome === null ? "nothing" : outcome instanceof InferenceError ? outcome.message : "an answer";
+        const what = outcome === null ? "nothing" : outcome instanceof InferenceError ? outcome.message : "a response";
         seen.push(isFinal ? `${what}, final` : what);
         taken();
       },
@@ -28,7 +28,7 @@ test("the model's final response stays the last one, however the request ends af
   stream.respond(answer(), true, () => {});
   stream.end(new InferenceError("CANCELLED", "gone"));
   stream.end(null);
-  assert.deepEqual(seen, ["an answer", "an answer, final"]);
+  assert.deepEqual(seen, ["a response", "a response, final"]);
 });
 
 test("a request that ends without a final response gets one", () => {
@@ -39,7 +39,7 @@ test("a request that ends without a final response gets one", () => {
     const { seen, stream } = watched();
     stream.respond(answer(), false, () => {});
     stream.end(error);
-    assert.deepEqual(seen, ["an answer", last]);
+    assert.deepEqual(seen, ["a response", last]);
   }
 });
 

@@ -247,7 +247,7 @@ describe("an ensemble", () => {
     }
   });
 
-  it("answers every request while its steps are reloaded", async () => {
+  it("serves every request while its steps are reloaded", async () => {
     await bench.load("outer");
     const ended = new AbortController();
     let answered = 0;

@@ -21,7 +21,7 @@ async function orderFor(
   const modelDirectory = await mkdtemp(join(tmpdir(), "warm-up-"));
   const arena = createArena({ capacityBytes: 1 << 24 });
   t.after(async () => {
-    assert.equal(arena.usedBytes, 0, "every block was given back");
+    assert.equal(arena.usedBytes, 0, "every block was released");
     arena[Symbol.dispose]();
     await rm(modelDirectory, { recursive: true });
   });

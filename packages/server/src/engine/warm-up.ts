@@ -102,7 +102,7 @@ function checkSizes(samples: readonly WarmUpSample[], instances: readonly NamedI
   if (requests <= requestsMax) return;
   throw new InferenceError(
     "INVALID_ARG",
-    `model_warmup of '${config.name}' asks for ${requests} requests, max allowed is ${requestsMax}`,
+    `model_warmup of '${config.name}' has ${requests} requests, max allowed is ${requestsMax}`,
   );
 }
 

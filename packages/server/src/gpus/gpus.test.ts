@@ -128,7 +128,7 @@ for (const [does, says] of [
     await until(() => (opened.readings()[0]?.energyJoules ?? 0) >= 5003);
     const failed = lines.filter((line) => says.test(line)).length;
     const again = lines.filter((line) => line === "GPU metrics are available again").length;
-    assert.equal(again, failed, "told of once for each time that it was over");
+    assert.equal(again, failed, "logged once for each failure that ended");
   });
 
 test("a reading process that hangs in the driver does not delay the server's end", async (t) => {

@@ -45,7 +45,7 @@ const configurations: readonly [what: string, most: number, make: (count: number
 for (const [what, most, make] of configurations) {
   test(`a model has at most ${most} ${what}, and more are rejected before the backend is opened`, () => {
     checkConfig(complete(...make(most)));
-    const message = `model 'm' asks for ${most + 1} ${what}; this server allows ${most}`;
+    const message = `model 'm' has ${most + 1} ${what}; this server allows ${most}`;
     assert.throws(() => checkFoundConfig(complete(...make(most + 1))), { code: "INVALID_ARG", message });
   });
 }
@@ -55,7 +55,7 @@ test("the largest numbers that a configuration can hold are rejected at once", (
     ["instance_group [{ count: 2147483647 }, { count: 2147483647 }]", "4294967294"],
     ["dynamic_batching { priority_levels: 18446744073709551615 default_priority_level: 1 }", "18446744073709551615"],
   ] as const)
-    assert.throws(() => checkFoundConfig(complete(more)), { message: new RegExp(`asks for ${number} `) });
+    assert.throws(() => checkFoundConfig(complete(more)), { message: new RegExp(`has ${number} `) });
 });
 
 test("numbers whose size costs nothing are accepted", () => {
@@ -74,6 +74,6 @@ test("an ensemble has at most 1024 steps", () => {
   checkLimits(ensemble(1024));
   assert.throws(() => checkLimits(ensemble(1025)), {
     code: "INVALID_ARG",
-    message: "model 'm' asks for 1025 ensemble steps; this server allows 1024",
+    message: "model 'm' has 1025 ensemble steps; this server allows 1024",
   });
 });

@@ -17,8 +17,7 @@ export const configLimits = {
 /** Checks the limits. Called before and after a backend completes the configuration. */
 export function checkLimits(message: ModelConfigMessage): void {
   const atMost = (most: number, value: number | bigint, what: string): void => {
-    if (value > most)
-      throwInvalidConfig(`model '${message.name}' asks for ${value} ${what}; this server allows ${most}`);
+    if (value > most) throwInvalidConfig(`model '${message.name}' has ${value} ${what}; this server allows ${most}`);
   };
   const instances = message.instanceGroup.reduce((sum, { count }) => sum + Math.max(0, count), 0);
   atMost(configLimits.instances, instances, "instances");

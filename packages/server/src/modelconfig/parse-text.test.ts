@@ -54,7 +54,7 @@ const broken: readonly (readonly [string, string, string])[] = [
   ['name: "x" @', "1:11", 'expected a field name, found unexpected character "@"'],
 ];
 
-suite("a broken config.pbtxt is refused with its place, what was expected and what was found", () => {
+suite("an invalid config.pbtxt is rejected with the position, the expected and the found token", () => {
   for (const [text, place, message] of broken) {
     test(JSON.stringify(text), () => {
       const [line, column] = place.split(":");

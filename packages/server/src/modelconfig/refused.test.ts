@@ -59,7 +59,7 @@ test("an ensemble with batching may have a step without batching", () => {
   assert.throws(() => checkEnsembleModels(ensemble, plain("2, 4")), /inconsistent shape: \[-1,3\] .* while \[2,4\]/);
 });
 
-suite("answers of decoupled steps", () => {
+suite("responses of decoupled steps", () => {
   const tensors =
     'input { name: "A" data_type: TYPE_FP32 dims: 1 } input { name: "B" data_type: TYPE_FP32 dims: 1 optional: true } output { name: "O" data_type: TYPE_FP32 dims: 1 }';
   const composing = new Map([
@@ -119,7 +119,7 @@ test("of several errors at an ensemble step, a wrong shape is reported before an
   assert.throws(() => checkEnsembleModels(ensemble("4"), composing), /input B in model two is not mapped/);
 });
 
-suite("what is not built yet is refused by name", () => {
+suite("fields that are not implemented are rejected by name", () => {
   const io = 'input { name: "I" data_type: TYPE_FP32 dims: 1 } output { name: "O" data_type: TYPE_FP32 dims: 1 }';
   const rows: readonly (readonly [string, string])[] = [
     ["sequence_batching", "sequence_batching { }"],

@@ -82,7 +82,7 @@ function joinElements(elements: readonly Uint8Array[]): Uint8Array<ArrayBuffer> 
   );
 }
 
-const noPlace = () => assert.fail("nothing to place");
+const noPlace = () => assert.fail("no output to allocate");
 
 test("tensors of every fixed-size datatype are read from and written to the caller's memory", async () => {
   const bytesOf: Partial<Record<OnnxType, number>> = {

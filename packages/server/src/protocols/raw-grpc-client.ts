@@ -37,7 +37,7 @@ export async function callGrpc(port: number, call: GrpcCall): Promise<GrpcReply>
       const chunks: Buffer[] = [];
       let end: IncomingHttpHeaders | null = null;
       stream.setTimeout(call.timeoutMs, () =>
-        reject(new NoResponse(`no answer to ${call.path} in ${call.timeoutMs} ms`)),
+        reject(new NoResponse(`no response to ${call.path} in ${call.timeoutMs} ms`)),
       );
       stream.on("response", (headers) => {
         if (headers["grpc-status"] !== undefined) end = headers;

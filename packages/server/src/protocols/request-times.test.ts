@@ -44,7 +44,7 @@ async function sentInTwoParts(send: (engine: Engine, between: () => Promise<void
     while (engine.openCount === 0) await new Promise((resolve) => setImmediate(resolve));
     betweenNs = systemClock.monotonicNs();
   });
-  assert.ok(seen !== null, "the model was not asked");
+  assert.ok(seen !== null, "the model was not called");
   return { request: seen as InferenceRequest, beforeNs, betweenNs };
 }
 

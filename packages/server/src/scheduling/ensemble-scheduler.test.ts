@@ -68,7 +68,7 @@ test("a step starts as soon as its inputs exist, branches run in parallel, and t
   assert.deepEqual([hand.memory.live, hand.memory.faults], [0, []]);
 });
 
-test("steps that produce only unrequested outputs do not run, and each step is asked only for the outputs that are used", async () => {
+test("steps that produce only unrequested outputs do not run, and each step computes only the outputs that are used", async () => {
   const { hand, scheduler } = scheduled(diamond(), diamondConfig);
   const sent = send(scheduler, "r", { inputs: [tensorOf("I", [1])], requestedOutputs: ["P"] });
   assert.deepEqual(hand.step("a").request.requestedOutputs, ["X_out"]);

@@ -81,7 +81,7 @@ test("responses that wait for an earlier one count towards the server's limit un
   assert.deepEqual([last.outcome, memory.faults], ["f", []]);
 });
 
-test("requests that are cancelled behind a slow one keep no memory", async () => {
+test("requests that are cancelled after a slow one keep no memory", async () => {
   const slow = new StubInstance();
   const model = dynamicModel(1, { preserveOrdering: true });
   const scheduler = createDynamicBatchScheduler([slow], model, { clock: new ManualClock(), queueLengthMax: 100 });

@@ -76,7 +76,7 @@ function columnOf(metric: WatchedMetric, watched: readonly WatchedMetric[], { na
   if (only !== undefined && (names.length === 1 || only === unnamed)) return only;
   throw new LoadError(
     `the series has no column for ${id === metricName ? id : `${id} (${metricName})`}, ${statistic}. Its columns are ${names.join(", ") || "none"}; ` +
-      `the policy's metrics are ${namesOf(watched)}. Name a column so, or ask GetMetricData for it with ReturnData true`,
+      `the policy's metrics are ${namesOf(watched)}. Name a column so, or request it from GetMetricData with ReturnData true`,
   );
 }
 

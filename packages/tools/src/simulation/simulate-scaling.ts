@@ -83,7 +83,7 @@ export async function simulateScaling(asked: SimulationInput): Promise<Simulatio
   const { scaling, clock, variant, alarms } = world;
   const record = scaling.find({ resourceId: named.ResourceId, dimension: named.ScalableDimension });
   const [policy] = record?.policies ?? [];
-  if (policy === undefined) throw new LoadError("the policy was not kept");
+  if (policy === undefined) throw new LoadError("the policy was not stored");
   const alarm = alarms.list().find(({ definition }) => definition.actions.ALARM.includes(policy.arn))?.definition;
   if (alarm?.kind !== "metric") throw new LoadError("a step policy needs the alarm that runs it: --alarm FILE");
   const { watched } = alarm;

@@ -48,7 +48,7 @@ async function served(documents: Documents = new MemoryDocuments(new DocumentMem
       repeats: false,
       run(event) {
         acted.push(event);
-        return event.status.state === "OK" ? Promise.reject(new Error("nobody listens")) : Promise.resolve();
+        return event.status.state === "OK" ? Promise.reject(new Error("no subscriber")) : Promise.resolve();
       },
     },
   };
@@ -161,7 +161,7 @@ test("an alarm changes state with its metric, gives a StateReason, runs its acti
     "Alarm updated from OK to ALARM",
     `Successfully executed action ${topic}`,
     "Alarm updated from ALARM to OK",
-    `Failed to execute action ${topic}. Received error: "nobody listens"`,
+    `Failed to execute action ${topic}. Received error: "no subscriber"`,
   ])
     assert.ok(told.includes(line), `${line} in ${JSON.stringify(told)}`);
 });

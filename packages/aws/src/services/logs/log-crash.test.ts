@@ -157,23 +157,23 @@ const streams = (s: string) => ({ g: { streams: { s } } });
 const whole = have({ g: { streams: { s: "one" }, filters: "a b" } });
 
 const rows: readonly RecordedTransition<World, Found>[] = [
-  { what: "a group is made", ask: createGroup, orElse: [have({})], end: have({ g: {} }), writesMin: 4 },
+  { what: "a group is created", ask: createGroup, orElse: [have({})], end: have({ g: {} }), writesMin: 4 },
   {
-    what: "a group with a long name is made",
+    what: "a group with a long name is created",
     ask: (world) => world.createGroup(long),
     orElse: [have({})],
     end: have({ [long]: {} }),
     writesMin: 6,
   },
   {
-    what: "a stream is made",
+    what: "a stream is created",
     given: createGroup,
     ask: ({ logs }) => logs.createStream("g", "s"),
     end: have(streams("")),
     writesMin: 1,
   },
   {
-    what: "a stream with a long name is made",
+    what: "a stream with a long name is created",
     given: createGroup,
     ask: ({ logs }) => logs.createStream("g", long),
     orElse: [have({ g: {} })],
@@ -240,7 +240,7 @@ const rows: readonly RecordedTransition<World, Found>[] = [
     writesMin: 6,
   },
   {
-    what: "a retention is taken away",
+    what: "a retention is removed",
     async given(world) {
       await createGroup(world);
       await world.logs.setRetention("g", 1);
@@ -267,7 +267,7 @@ const rows: readonly RecordedTransition<World, Found>[] = [
     writesMin: 6,
   },
   {
-    what: "a group is deleted and made again",
+    what: "a group is deleted and created again",
     given: withFilters,
     async ask(world) {
       await world.deleteGroup("g");
@@ -308,17 +308,17 @@ recordedTransitionsContract<World, string, Found, Move>({
   settled: ({ logs }) => logs.prune(),
   found,
   moves: {
-    "make group": ["a group is made", "a group with a long name is made"],
-    "make stream": ["a stream is made", "a stream with a long name is made"],
+    "make group": ["a group is created", "a group with a long name is created"],
+    "make stream": ["a stream is created", "a stream with a long name is created"],
     write: [
       "events are put",
       "events are put into a stream that is full",
       "a container writes to one stream more than a group has",
     ],
-    keep: ["a retention is put", "a retention is taken away"],
+    keep: ["a retention is put", "a retention is removed"],
     prune: ["a retention is put, and what is older goes", "a retention is put, and all goes"],
     "delete stream": ["a stream is deleted"],
-    "delete group": ["a group is deleted, and its filters", "a group is deleted and made again"],
+    "delete group": ["a group is deleted, and its filters", "a group is deleted and created again"],
     "put filter": ["a filter is put"],
     "delete filter": ["a filter is deleted"],
   },

@@ -60,7 +60,7 @@ test("a pipeline may have one multi-model container; in Direct mode every contai
   assert.equal(checked({ Containers: containers, ...direct }).length, 2);
 });
 
-test("with a container engine, other images are taken, with variables that would configure our own server; their names are Docker's", () => {
+test("with a container engine, other images are accepted, with variables that would configure our own server; their names are Docker's", () => {
   const taken = (container: Container) =>
     checkedContainers({ ModelName: "m", PrimaryContainer: container }, { runsImages: true });
   const Environment = { LD_LIBRARY_PATH: "/opt/lib", NODE_OPTIONS: "--max-old-space-size=100", PATH: "/bin" };

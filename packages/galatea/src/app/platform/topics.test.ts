@@ -291,7 +291,7 @@ test("a delivery policy sets the number of attempts, the messages per second and
   await bench.topics.publish({ topicArn: arn, subject: null, text: "refused", attributes: {} });
   const dead = () => [...documents.held.values()].filter(({ kind }) => kind === "sns-dead-letter");
   await eventually(() => dead().length === 1);
-  assert.match(dead()[0]?.body ?? "", /the endpoint answered 500, 2 times/);
+  assert.match(dead()[0]?.body ?? "", /the endpoint responded with status 500, 2 times/);
   assert.equal(hook.received.length, 3);
   assert.equal(hook.received[2]?.headers["content-type"], "application/json");
   const { arn: own } = bench.topics.subscriptions(arn)[0] ?? { arn: "" };
@@ -337,7 +337,7 @@ test("a redirect of an endpoint is not followed, and a response without end is n
   await bench.topics.subscribe({ ...plain, endpoint: `${url}/redirects` });
   const dead = () => [...documents.held.values()].filter(({ kind }) => kind === "sns-dead-letter");
   await eventually(() => dead().length === 1);
-  assert.match(dead()[0]?.body ?? "", /the endpoint answered 307, 4 times/);
+  assert.match(dead()[0]?.body ?? "", /the endpoint responded with status 307, 4 times/);
   assert.equal(requestCount, 4);
   assert.equal(elsewhere.received.length, 0);
   await bench.topics.subscribe({ ...plain, endpoint: `${url}/endless` });
@@ -375,7 +375,7 @@ test("deliveries are logged in SNS's format when the topic's feedback roles requ
   assert.ok(typeof dwellTimeMs === "number" && typeof deliveryId === "string");
   assert.deepEqual(delivery, {
     destination: hook.url,
-    providerResponse: "the endpoint answered 200",
+    providerResponse: "the endpoint responded with status 200",
     attempts: 1,
     statusCode: 200,
   });

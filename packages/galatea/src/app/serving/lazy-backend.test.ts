@@ -5,7 +5,7 @@ import { lazyBackend } from "./lazy-backend.ts";
 
 function lazy(mayWarmUp?: () => Promise<boolean>) {
   const told: string[] = [];
-  const unasked = () => Promise.reject(new Error("nobody asked for a model"));
+  const unasked = () => Promise.reject(new Error("no model was requested"));
   const real: Backend = {
     name: "echo",
     complete: unasked,

@@ -55,7 +55,7 @@ async function opened(respond: Respond, durations: Partial<S3Durations> = {}) {
       await store[Symbol.asyncDispose]();
       server.closeAllConnections();
       server.close();
-      assert.deepEqual(await readdir(folder), [], "no body is left");
+      assert.deepEqual(await readdir(folder), [], "no body is open");
       await rm(folder, { recursive: true });
     },
   };
@@ -159,7 +159,7 @@ test("a body that stalls in its middle fails after the idle time, and the log na
   assert.deepEqual(on.state.logged, ["an object's bytes ended early"]);
 });
 
-test("a slow body arrives whole: the deadline ends with the first byte of the response", async () => {
+test("a slow body arrives completely: the deadline ends with the first byte of the response", async () => {
   await using on = await opened(
     async (_request, response) => {
       response.writeHead(200, { "content-length": 50, etag: '"1"' });

@@ -141,7 +141,11 @@ export function documentsContract(
     assert.deepEqual(await keys(documents, { order: "time", after: next }), ["c", "d", "b"]);
     assert.deepEqual(await keys(documents, { order: "time" }), ["c", "d", "b"]);
     await documents.write([put("c", "", "any")]);
-    assert.deepEqual(await keys(documents, { order: "time" }), ["d", "b"], "out of the order it was in");
+    assert.deepEqual(
+      await keys(documents, { order: "time" }),
+      ["d", "b"],
+      "a document without the key is not in the order",
+    );
   });
 
   test(`${name}: a prefix selects values, which are sorted by their UTF-8 bytes`, async () => {

@@ -84,7 +84,7 @@ function assertClose(actual: unknown, expected: unknown, about: string): void {
 for (const bundle of vectors) {
   test(`the bundle '${bundle.name}' transforms each row as MLeap does`, () => {
     const model = modelOf(bundle.files);
-    assert.ok(bundle.answers.some(Array.isArray), "some row is answered");
+    assert.ok(bundle.answers.some(Array.isArray), "the response has a row");
     for (const [at, answer] of bundle.answers.entries()) {
       const row = rowOf(bundle, bundle.rows[at] as readonly unknown[]);
       const about = `${bundle.name} row ${at}`;

@@ -27,7 +27,7 @@ test("a single task of a crashed process is to blame; of several tasks each is a
   );
 });
 
-test("a task that had not begun is innocent, which leaves the other as the only suspect", () => {
+test("a task that had not started cannot be the cause, so the other one is the only candidate", () => {
   assert.deepEqual(
     blames([
       [one, untaken],

@@ -32,7 +32,7 @@ export async function rejectEmbeddedEngines(
   }
   throw new InferenceError(
     "UNSUPPORTED",
-    `model '${modelName}' has operators '${operatorName}' and asks for the Execution Accelerator 'tensorrt', which is not served here: ` +
+    `model '${modelName}' has operators '${operatorName}' and requests the Execution Accelerator 'tensorrt', which is not served here: ` +
       "an engine is code, and would run in a process that tenants share",
   );
 }

@@ -50,7 +50,7 @@ export function rejectMissingGpu({ name, message, instanceGroups }: ModelConfig,
   if (count > 0 || accelerator === undefined || group === undefined) return;
   throw new InferenceError(
     "INVALID_ARG",
-    `instance group ${group.name} of model ${name} has kind KIND_GPU but no GPUs are available, and it asks for the Execution ` +
+    `instance group ${group.name} of model ${name} has kind KIND_GPU but no GPUs are available, and it requests the Execution ` +
       `Accelerator '${accelerator.name}', which needs one; KIND_AUTO takes the CPU where there is no GPU`,
   );
 }

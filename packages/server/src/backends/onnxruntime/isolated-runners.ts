@@ -40,7 +40,7 @@ export class IsolatedRunners implements AsyncDisposable {
     try {
       return await apart.turns.run(async () => {
         const runner = await apart.starting;
-        if (!runner.alive) throw new RunnerEnded("none", "before its turn");
+        if (!runner.alive) throw new RunnerEnded("none", "while the request was queued");
         return await work(runner);
       });
     } finally {

@@ -385,7 +385,7 @@ function keyOf(contentKey: string, parameters: PlacedParameters): string {
 function warnWithoutEffect(config: ModelConfig, devices: readonly (number | null)[], log: Logger): void {
   if (devices.some((device) => device !== null)) return;
   if (config.instanceGroups.some((group) => group.kind === "KIND_GPU")) {
-    log.warning(`model '${config.name}' asks for KIND_GPU; its ONNX Runtime sessions run on the CPU`);
+    log.warning(`model '${config.name}' requests KIND_GPU; its ONNX Runtime sessions run on the CPU`);
   }
   for (const key of readSessionParameters(config).withoutEffect) {
     log.warning(`model '${config.name}': parameter '${key}' is for GPUs and has no effect here`);

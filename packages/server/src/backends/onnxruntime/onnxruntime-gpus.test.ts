@@ -140,7 +140,7 @@ test("without a GPU a model with a GPU accelerator fails, and KIND_AUTO and KIND
     await using model = await shop.load(source, text);
     assert.deepEqual((await negativeOf(model, [3]))[0], [-3]);
   }
-  assert.ok(shop.logged.some((line) => line.includes("asks for KIND_GPU; its ONNX Runtime sessions run on the CPU")));
+  assert.ok(shop.logged.some((line) => line.includes("requests KIND_GPU; its ONNX Runtime sessions run on the CPU")));
 });
 
 test("without the set-up for GPUs the load fails with what to do, and the next load tries again", async () => {

@@ -81,7 +81,7 @@ test("tenants are served in order of the run time that each has used", async () 
 });
 
 for (const doesGiveUp of [false, true]) {
-  const others = doesGiveUp ? ", and what its run uses is not forgotten when another request of it gives up" : "";
+  const others = doesGiveUp ? ", and its cost is kept when another of its requests is aborted" : "";
   test(`a tenant is charged the time from its admission to its end${others}`, async () => {
     const { clock, pass } = handClock();
     const turns = new RunQueue(limits, clock);

@@ -40,7 +40,7 @@ test("polling yields once nothing has started or ended for a while, and then sto
   assert.equal(await turnsAfter(20_000), 0, "what comes next is about to come");
   assert.ok((await turnsAfter(20_000)) >= 2, "it may be waiting for this processor");
   await turnsAfter(100_000);
-  assert.equal(await turnsAfter(0), 0, "the loop sleeps");
+  assert.equal(await turnsAfter(0), 0, "the event loop is idle");
 });
 
 test("polling stops at once, for a while, if other processes need the core", async () => {
@@ -60,7 +60,7 @@ test("polling stops at once, for a while, if other processes need the core", asy
   await executed(40_000);
   assert.equal(givenWay, 1);
   await executed(40_000);
-  assert.equal(givenWay, 1, "it does not stay awake while that is remembered");
+  assert.equal(givenWay, 1, "it does not poll again so soon");
   nowNs += 5_000_000;
   await executed(40_000);
   assert.equal(givenWay, 2);

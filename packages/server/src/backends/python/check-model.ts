@@ -73,7 +73,7 @@ async function parsed(file: string, python: string) {
   } catch (error) {
     const why =
       (error as NodeJS.ErrnoException).code === "ENOENT"
-        ? `there is no ${python}, and the server has made no environment yet`
+        ? `there is no ${python}, and the server has created no environment yet`
         : (error as Error).message;
     return { wrong: [], completes: true, notes: [`Python files were not parsed: ${why}`] };
   }

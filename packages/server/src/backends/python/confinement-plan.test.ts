@@ -60,7 +60,10 @@ test("with all privileges the plan has every confinement and nothing is missing"
 
 test("without root the plan uses Landlock and limits, and lists what is missing", () => {
   const facts: MachineFacts = { ...whole, isRoot: false, usersMapped: false, views: false };
-  const missing = { usersMissing: "the server does not run as root", cgroupsMissing: "they cannot be made" };
+  const missing = {
+    usersMissing: "the server does not run as root",
+    cgroupsMissing: "control groups cannot be created",
+  };
   const rows = confinementRows(options, facts, missing).filter((row) => row.missing !== null);
   assert.deepEqual(
     rows.map((row) => row.what),

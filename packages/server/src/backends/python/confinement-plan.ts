@@ -189,10 +189,10 @@ export function confinementRows(
   const memory = isMemoryAsked ? null : "neither --worker-memory-bytes nor a memory budget is set";
   return [
     { what: "users", missing: usersMissing },
-    { what: "files", missing: kernel(3, "hold all accesses to files") },
+    { what: "files", missing: kernel(3, "restrict all accesses to files") },
     { what: "view", missing: noRoot },
-    { what: "network", missing: options.tcpPorts === null ? null : kernel(4, "hold TCP") },
-    { what: "signals", missing: kernel(6, "hold signals and abstract sockets") },
+    { what: "network", missing: options.tcpPorts === null ? null : kernel(4, "restrict TCP") },
+    { what: "signals", missing: kernel(6, "restrict signals and abstract sockets") },
     { what: "memory", missing: memory ?? (cgroupsMissing === null ? null : `by process only: ${cgroupsMissing}`) },
     { what: "processes", missing: usersMissing === null ? null : cgroupsMissing },
     { what: "disk", missing: noRoot === null ? null : `by file only: ${noRoot}` },

@@ -28,7 +28,7 @@ const ofBytes =
     await writeFile(join(files, "content"), "content");
     return byteCount;
   };
-const never: CreateFiles = () => Promise.reject(new Error("it is made twice"));
+const never: CreateFiles = () => Promise.reject(new Error("the directory is created twice"));
 
 const names = async () => (await readdir(join(directory, "kept"))).sort();
 
@@ -56,7 +56,7 @@ test("a directory is created once for all its holders, concurrent and later ones
   using _again = await keep(1000).hold("one", never, signal);
 });
 
-test("over the limit the least recently used directory without holders is deleted, and held ones remain", async () => {
+test("over the limit the least recently used unused directory is deleted, and directories in use remain", async () => {
   const kept = keep(100);
   using _held = await kept.hold("held", ofBytes(30), signal);
   await use(kept, "old", ofBytes(30));
@@ -68,7 +68,7 @@ test("over the limit the least recently used directory without holders is delete
   assert.deepEqual(await names(), ["held", "newer"]);
 });
 
-test("a directory held by another cache or process is not deleted", async () => {
+test("a directory in use by another cache or process is not deleted", async () => {
   const [ours, theirs] = [keep(50), keep(50)];
   const held = await theirs.hold("theirs", ofBytes(40), signal);
   await use(ours, "ours", ofBytes(40));
@@ -78,7 +78,7 @@ test("a directory held by another cache or process is not deleted", async () => 
   assert.deepEqual(await names(), ["next"]);
 });
 
-test("a killed process holds nothing, and a directory that it was creating is created again", async () => {
+test("a killed process keeps no directory in use, and a directory that it was creating is created again", async () => {
   const program = `
     import { systemClock } from ${JSON.stringify(new URL("../../../../base/src/core/index.ts", import.meta.url).href)};
     import { DirectoryCache } from ${JSON.stringify(new URL("./directory-cache.ts", import.meta.url).href)};

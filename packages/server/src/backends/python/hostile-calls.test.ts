@@ -71,7 +71,11 @@ const attacks: readonly [what: string, frames: () => readonly Buffer[], told: Re
   ["a call of 5 MB", () => [encodeCall(1, { ...said, model: "x".repeat(5_000_000) })], /JSON of \d+ bytes/],
   ["a call without a model", () => [encodeCall(1, { ...said, model: undefined })], /an invalid string/],
   ["a model that is a number", () => [encodeCall(1, { ...said, model: 7 })], /an invalid string/],
-  ["an execution beyond its bound", () => [encodeCall(1, { ...said, execution: 2 ** 60 })], /invalid or out of range/],
+  [
+    "an execution id that is out of range",
+    () => [encodeCall(1, { ...said, execution: 2 ** 60 })],
+    /invalid or out of range/,
+  ],
   ["an execution that is a text", () => [encodeCall(1, { ...said, execution: "1" })], /invalid or out of range/],
   ["a negative timeout", () => [encodeCall(1, { ...said, timeout: -1 })], /invalid or out of range/],
   ["a correlation of words", () => [encodeCall(1, { ...said, correlation: ["x"] })], /not a number/],
@@ -104,8 +108,8 @@ const attacks: readonly [what: string, frames: () => readonly Buffer[], told: Re
   ["a call that lends", () => [encodeCall(1, said, { loans: 1 })], /lends blocks/],
   ["unknown flags", () => [encodeCall(1, said, { extra: 2 })], /flags 2/],
   ["the same call twice", () => [encodeCall(1, said), encodeCall(1, said)], /already running/],
-  ["space for a call that was made", () => [encodeCall(1, said), ask(1, 8n)], /already running/],
-  ["space asked for twice", () => [ask(1, 8n), ask(1, 8n)], /already running/],
+  ["space for a call that was already sent", () => [encodeCall(1, said), ask(1, 8n)], /already running/],
+  ["space requested twice", () => [ask(1, 8n), ask(1, 8n)], /already running/],
   [
     "more calls than it may have",
     () => Array.from({ length: 513 }, (_, index) => encodeCall(index, said)),

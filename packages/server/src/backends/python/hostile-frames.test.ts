@@ -79,7 +79,7 @@ const attacks: readonly [what: string, frame: () => Buffer, told: RegExp][] = [
     /\d+ outputs/,
   ],
   [
-    "an output of which nobody knows the name",
+    "an output with an unknown name",
     () => encodeResult(1, [outputResponse("", [output({ nameIndex: 2 })])]),
     /output 2/,
   ],
@@ -116,12 +116,12 @@ const attacks: readonly [what: string, frame: () => Buffer, told: RegExp][] = [
     /outside its block/,
   ],
   [
-    "a tensor in an input that is not given back",
+    "a tensor in an input that is not released",
     () => encodeResult(1, [outputResponse("", [output({ blockRef: 1, shape: [1024n], byteLength: 4096n })])]),
     /not released/,
   ],
   [
-    "a tensor beyond the frame",
+    "a tensor past the end of the frame",
     () => encodeResult(1, [outputResponse("", [output({ shape: [1n], byteOffset: 2n ** 40n, byteLength: 4n })])]),
     /outside the frame/,
   ],
@@ -150,7 +150,7 @@ const attacks: readonly [what: string, frame: () => Buffer, told: RegExp][] = [
   ["a frame shorter than its header", () => Buffer.from([15, 0, 0, 0]), /a frame of 15 bytes/],
   ["a frame of 4 GiB", () => Buffer.from([255, 255, 255, 255]), /a frame of 4294967295 bytes/],
   ["a frame of no known kind", () => encodeFrame(200, new Uint8Array()), /kind 200/],
-  ["the answer to a step that nobody asked for", () => encodeFrame(kinds.initialized, Buffer.from("{}")), /kind 68/],
+  ["a response to a step that was not requested", () => encodeFrame(kinds.initialized, Buffer.from("{}")), /kind 68/],
 ];
 
 for (const [what, frame, told] of attacks) {

@@ -64,9 +64,9 @@ const attacks: readonly [what: string, frames: () => readonly Buffer[], told: Re
   ["a frame of a metric that ends in its head", () => [encodeFrame(kinds.metric, Buffer.alloc(4))], /ends before/],
   ["the value of no metric", () => [value(9)], /metric 9, which does not exist/],
   ["the end of no family", () => [gone(1)], /family 1 of metrics, which does not exist/],
-  ["a metric of a family that has gone", () => [family(1), gone(1), metric(1, 1)], /family 1 of metrics/],
+  ["a metric of a deleted family", () => [family(1), gone(1), metric(1, 1)], /family 1 of metrics/],
   [
-    "the value of a metric whose family has gone",
+    "the value of a metric whose family was deleted",
     () => [family(1), metric(1, 1), gone(1), value(1)],
     /metric 1, which does not exist/,
   ],

@@ -143,7 +143,12 @@ const zygotes: readonly [what: string, ready: string, answer: string, told: RegE
   ],
   ["that names itself as its worker", isReady, "frame(194, b'', 0, family, os.getpid())", /before it started/],
   ["that names its server as its worker", isReady, "frame(194, b'', 0, family, os.getppid())", /before it started/],
-  ["that answers with a frame of no known kind", isReady, "frame(7, b'', 0, family, 0)", /the Python zygote has ended/],
+  [
+    "that responds with a frame of an unknown kind",
+    isReady,
+    "frame(7, b'', 0, family, 0)",
+    /the Python zygote has ended/,
+  ],
   [
     "that fails with 60 MB of reasons",
     isReady,

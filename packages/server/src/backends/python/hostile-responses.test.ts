@@ -60,37 +60,41 @@ const inSpace = (spaceRequestId: number, block: number) =>
   });
 
 const attacks: readonly [what: string, frames: readonly Buffer[], told: RegExp][] = [
-  ["an answer after the final flag", [final, plain()], /had its final response/],
+  ["a response after the final flag", [final, plain()], /had its final response/],
   ["a second final flag", [final, final], /had its final response/],
-  ["an answer after the end of all", [final, released, plain()], /had all of its responses/],
+  ["a response after the result", [final, released, plain()], /had all of its responses/],
   [
-    "an answer of an execution that is not running",
+    "a response of an execution that is not running",
     [encodeDecoupledResponse({ executionId: 9, response: null, isFinal: true })],
     /9/,
   ],
   [
-    "an answer to a request that is not there",
+    "a response to a request index out of range",
     [encodeDecoupledResponse({ requestIndex: 1, response: null, isFinal: true })],
     /request 1/,
   ],
-  ["an answer without anything", [encodeDecoupledResponse({ response: null, isFinal: false })], /0 responses/],
-  ["more answers than it has credit for", Array.from({ length: 17 }, () => plain()), /credit/],
-  ["an answer in a block that it was not lent", [inSpace(0, 1)], /not lent/],
+  ["an empty response", [encodeDecoupledResponse({ response: null, isFinal: false })], /0 responses/],
+  ["more responses than the credit allows", Array.from({ length: 17 }, () => plain()), /credit/],
+  ["a response in a block that was not lent to the worker", [inSpace(0, 1)], /not lent/],
   [
-    "an answer in another's space",
+    "a response in a block lent for another request for space",
     [encodeSpaceRequest(1, [64n], 1), encodeSpaceRequest(1, [64n], 2), inSpace(1, 3)],
     /not lent/,
   ],
-  ["one id for two wishes", [encodeSpaceRequest(1, [64n], 1), encodeSpaceRequest(1, [64n], 1)], /too often/],
   [
-    "wishes without end",
+    "one id for two requests for space",
+    [encodeSpaceRequest(1, [64n], 1), encodeSpaceRequest(1, [64n], 1)],
+    /too often/,
+  ],
+  [
+    "too many requests for space",
     Array.from({ length: 17 }, (_, index) => encodeSpaceRequest(1, [64n], index + 1)),
     /too often/,
   ],
   ["a result with responses", [encodeResult(1, [outputResponse("")], { released: [1] })], /1 responses/],
   ["a second result", [released, released], /not running/],
   [
-    "an answer of 5 MB in its frame",
+    "a response of 5 MB in its frame",
     [encodeDecoupledResponse({ isFinal: false, response: outputResponse(`{"a":"${"x".repeat(5_000_000)}"}`) })],
     /bytes of a response/,
   ],
@@ -126,7 +130,7 @@ const lateAttacks: readonly [what: string, frames: readonly Buffer[], told: RegE
     /marked as deferred/,
   ],
   [
-    "wishes without end",
+    "too many requests for space",
     [later, ...Array.from({ length: 17 }, (_, index) => encodeSpaceRequest(1, [64n], index + 1))],
     /too often/,
   ],

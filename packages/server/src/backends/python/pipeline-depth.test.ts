@@ -24,13 +24,13 @@ test("the only instance of a model gets one execution ahead, and several once it
 test("one of several instances gets no execution ahead while a run may be slow", () => {
   const { time, pipelineDepth } = handPace(2);
   const running = () => pipelineDepth.executionsMax(time.nowNs);
-  assert.equal(pipelineDepth.executionsMax(null), 2, "a free one takes what comes in this turn");
+  assert.equal(pipelineDepth.executionsMax(null), 2, "an idle instance may get two executions in one tick");
   assert.equal(running(), 1, "nothing is known of the runs yet");
   pipelineDepth.ran(50_000);
-  assert.equal(running(), 1, "one brief run proves nothing");
+  assert.equal(running(), 1, "one short run is not enough");
   time.nowNs += 11e9;
   assert.equal(running(), 8);
-  assert.equal(pipelineDepth.executionsMax(time.nowNs - 2e6), 1, "this one turns out to be slow");
+  assert.equal(pipelineDepth.executionsMax(time.nowNs - 2e6), 1, "the current run is slow");
   pipelineDepth.ran(400_000);
   assert.equal(running(), 2);
   pipelineDepth.ran(2_000_000);

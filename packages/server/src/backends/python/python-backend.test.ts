@@ -31,7 +31,7 @@ before(async () => {
 
 after(() => fixture[Symbol.asyncDispose]());
 
-test("a batch of requests is executed in one call and answered in order", async () => {
+test("a batch of requests is executed in one call, with its responses in order", async () => {
   await using loaded = await fixture.load("add_sub", addSubModel, addSubConfig);
   const values = Array.from({ length: 16 }, (_, index) => index);
   const batch = [1, 10].map((factor) =>
@@ -429,7 +429,7 @@ test("a model configured for a GPU sees KIND_CPU without one, and the log has a 
   await until(() => fixture.log.includes("printed: kind CPU"));
   assert.ok(
     fixture.log.includes(
-      "warning: model 'eager' asks for KIND_GPU; its instances run on the CPU, and the model receives KIND_CPU",
+      "warning: model 'eager' requests KIND_GPU; its instances run on the CPU, and the model receives KIND_CPU",
     ),
   );
 });

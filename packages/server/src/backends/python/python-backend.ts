@@ -273,7 +273,7 @@ class PythonBackend implements Backend {
   #warnOfGpus(config: ModelConfig): void {
     if (this.#options.gpuCount > 0 || config.instanceGroups.every(({ kind }) => kind !== "KIND_GPU")) return;
     this.#options.logger.warning(
-      `model '${config.name}' asks for KIND_GPU; its instances run on the CPU, and the model receives KIND_CPU`,
+      `model '${config.name}' requests KIND_GPU; its instances run on the CPU, and the model receives KIND_CPU`,
     );
   }
 

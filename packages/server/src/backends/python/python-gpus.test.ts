@@ -29,7 +29,7 @@ test("instances on GPUs get their device id, and a missing GPU is rejected", asy
   assert.deepEqual(
     asked.map((each) => new Set(each)),
     [new Set(pids)],
-    "what its own processes hold",
+    "memory of its own processes",
   );
   await using onCpu = await onGpus.load(
     "elsewhere",
@@ -37,7 +37,7 @@ test("instances on GPUs get their device id, and a missing GPU is rejected", asy
     oneInOneOut("TYPE_FP32", "instance_group { kind: KIND_CPU }"),
   );
   assert.deepEqual([...(await onCpu.memoryBytes()).keys()], ["machine"]);
-  assert.equal(asked.length, 1, "of a model that is on no GPU nobody asks");
+  assert.equal(asked.length, 1, "a model on the CPU causes no query");
   await until(() => log.length === 4);
   assert.deepEqual(log.toSorted().slice(1), ["placed_0_0 GPU 0", "placed_0_0 GPU 2", "placed_1_0 CPU 0"]);
   await assert.rejects(

@@ -201,7 +201,7 @@ function isDead(pid: number): boolean {
   }
 }
 
-test("a killed zygote ends no worker, and the next load uses a new one", async () => {
+test("workers outlive a killed zygote, and the next load uses a new zygote", async () => {
   await using own = await openFixture();
   await using loaded = await own.load("orphan", model(echo));
   const zygotePid = await zygoteOf(pidOf(loaded));

@@ -61,7 +61,7 @@ test("a file is charged once, to its oldest holder, and to the next one after it
     assert.equal(await files.leasedBytesOf(path("a")), 0);
   }));
 
-test("held bytes do not change with the file, and a later opening gets the new bytes", () =>
+test("referenced bytes do not change with the file, and a later opening gets the new bytes", () =>
   inDirectory(async (path) => {
     const files = new SharedFiles(options);
     await writeFile(path("a"), filled(1, 20_000));
@@ -78,7 +78,7 @@ test("held bytes do not change with the file, and a later opening gets the new b
     );
   }));
 
-test("held bytes cannot be written", () =>
+test("referenced bytes cannot be written", () =>
   inDirectory(async (path) => {
     const files = new SharedFiles(options);
     await writeFile(path("a"), filled(1));

@@ -145,7 +145,7 @@ export class EngineMessageClient implements Engine {
 
   #completeRequest(callId: number): Call {
     const call = this.#calls.get(callId);
-    if (call === undefined) throw new Error(`bug: call ${callId} is answered a second time`);
+    if (call === undefined) throw new Error(`bug: call ${callId} got a second response`);
     this.#calls.delete(callId);
     return call;
   }
@@ -160,7 +160,7 @@ export class EngineMessageClient implements Engine {
     });
     this.#options.post(message(callId));
     const given = answer as { readonly value: unknown } | { readonly error: InferenceError } | null;
-    assert(given !== null, "a question is answered in its place");
+    assert(given !== null, "the server responded synchronously");
     if ("error" in given) throw given.error;
     return given.value;
   }

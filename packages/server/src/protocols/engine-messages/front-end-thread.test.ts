@@ -153,7 +153,7 @@ test("a client that does not read stops a model in the other thread until it rea
   assert.deepEqual([sentCount, text.split("\n\n").length - 1], [count, count]);
 });
 
-test("many concurrent requests are answered", async () => {
+test("many concurrent requests succeed", async () => {
   const replies = await Promise.all(
     Array.from({ length: 60 }, (_, index) => sendRawRequest(httpPort, post("/v2/models/id_fp32/infer", body([index])))),
   );

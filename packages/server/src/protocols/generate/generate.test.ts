@@ -244,7 +244,7 @@ test("a client that stops reading pauses only its own stream: no more responses 
     seen = asked;
     await new Promise((resolve) => setImmediate(resolve));
   }
-  assert.ok(asked < count / 2, `${asked} answers were made for a client that reads none`);
+  assert.ok(asked < count / 2, `${asked} responses were produced for a client that reads none`);
   assert.equal(await textOf(await post(serving.port, "/stream")), event("small"));
   assert.equal((await textOf(slow)).length, count * event(part).length);
   assert.equal(asked, count);

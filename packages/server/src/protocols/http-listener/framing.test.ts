@@ -77,9 +77,9 @@ async function replies(connection: RawConnection): Promise<string[]> {
 }
 
 for (const [name, sent] of [
-  ["in the same piece", [`${post("/gate", "body")}stray bytes\r\n\r\n`]],
+  ["in the same chunk", [`${post("/gate", "body")}stray bytes\r\n\r\n`]],
   ["later", [post("/gate", "body"), "stray bytes\r\n\r\n"]],
-  ["in several pieces", [post("/gate", "body"), "\u0000stray", "bytes".repeat(10_000), "\r\n\r\n"]],
+  ["in several chunks", [post("/gate", "body"), "\u0000stray", "bytes".repeat(10_000), "\r\n\r\n"]],
 ] as const)
   test(`a request followed by stray bytes, ${name}, is answered, and the connection ends after the response`, async () => {
     await using serving = await serve();
@@ -106,7 +106,7 @@ test("all requests before stray bytes are answered in their order, the last one 
   ]);
 });
 
-test("a request behind stray bytes never reaches the protocol", async () => {
+test("a request after stray bytes never reaches the protocol", async () => {
   await using serving = await serve();
   using connection = await RawConnection.open(serving.port);
   connection.send(`${post("/gate", "body")}stray bytes\r\n\r\n${post("/smuggled", "")}`);
@@ -127,7 +127,7 @@ test("a client that disconnects after stray bytes is detected, and its request i
   await serving.givenUp;
 });
 
-test("a request with malformed chunks is not answered in place of the one before it", async () => {
+test("the error of a request with malformed chunks does not replace the previous response", async () => {
   await using serving = await serve();
   using connection = await RawConnection.open(serving.port);
   connection.send(

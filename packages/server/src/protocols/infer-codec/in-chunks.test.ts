@@ -49,7 +49,7 @@ test("an image's numbers, and the JSON around them, are read in chunks, one for 
     const header = parseInferHeader(await scanInChunks(body, of), 2 ** 26, memory);
     tensors = (await placeInputsInChunks(header, options, of)).tensors;
   });
-  assert.ok(turns >= 2 * pieces, `${turns} turns for ${pieces} pieces, each checked and read`);
+  assert.ok(turns >= 2 * pieces, `${turns} ticks for ${pieces} chunks, each checked and read`);
   const [a, b] = tensors;
   assert.deepEqual(new Float32Array(a!.data.slice().buffer), Float32Array.from(picture));
   assert.deepEqual([...b!.data], [1, 2]);

@@ -167,7 +167,7 @@ for (const kind of ["plain", "TLS"] as const) {
   );
 
   test(
-    `messages on a ${kind} connection wait for a client that reads nothing, while calls beside it are answered`,
+    `messages on a ${kind} connection wait for a client that reads nothing, while other calls are served`,
     { timeout: testTimeoutMs },
     async (context) => {
       const session = openSession(context, kind);

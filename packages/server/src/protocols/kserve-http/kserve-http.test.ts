@@ -50,7 +50,7 @@ after(async () => {
   await listener.close(AbortSignal.abort());
   assert.equal(engine.arena.usedBytes, 0, "blocks left over");
   assert.equal(budget.usedBytes, 0, "bytes left over");
-  assert.equal(engine.openCount, 0, "models held by calls that have ended");
+  assert.equal(engine.openCount, 0, "models still open after their calls");
   assert.equal(remote.openCount, 0, "leases, blocks or calls were not released");
 });
 
@@ -78,7 +78,7 @@ describe("an integer that its datatype does not hold is rejected", () => {
   }
 });
 
-describe("other answers are those of tritonserver 2.51, byte for byte", () => {
+describe("other responses equal those of tritonserver 2.51", () => {
   for (const answer of answers.filter(({ name }) => !outOfRange.has(name))) {
     test(answer.name, async () => {
       const reply = await sendRawRequest(port, answer.request);
@@ -337,7 +337,7 @@ describe("inference bodies", () => {
     );
   });
 
-  test("nesting over 99 levels is rejected (2.51 recurses without a limit), and so is a shape that overflows", async () => {
+  test("nesting over 99 levels is rejected (Triton 2.51 recurses without a limit), and so is a shape that overflows", async () => {
     const nested = (depth: number) => identity("[".repeat(depth) + "1" + "]".repeat(depth), "[1]");
     assert.equal((await sendRawRequest(port, post(url, nested(99)))).status, 200);
     const reply = await sendRawRequest(port, post(url, nested(100)));

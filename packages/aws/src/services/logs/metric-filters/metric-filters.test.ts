@@ -137,7 +137,7 @@ test("metric filters that a full disk kept from being deleted with their group a
   assert.deepEqual([at.groups.has("g"), filters.countOf("g"), at.kept.size], [true, 0, 0]);
   await stay();
   at.disk.isFull = false;
-  await filters.deleteGroup("g", () => assert.fail("it is gone"));
+  await filters.deleteGroup("g", () => assert.fail("the group was already deleted"));
   assert.deepEqual([filters.countOf("g"), at.kept.size], [0, 0]);
   await create();
   await stay();
