@@ -19,6 +19,7 @@ export interface ReplicaOptions {
   readonly data: string;
   readonly records: string;
   readonly objects: string;
+  readonly flags?: readonly string[];
 }
 
 /** One process at a time at one port. A replica that has ended can be started again, as a service manager does. */
@@ -48,10 +49,10 @@ export class Replica implements AsyncDisposable {
 
   /** Starts the process, and does not wait for anything. */
   start(): void {
-    const { place, data, records, objects } = this.options;
+    const { place, data, records, objects, flags = [] } = this.options;
     const port = new URL(this.url).port;
     const args = ["up", `--port=${port}`, `--data=${join(place.directory, data)}`, "--worker-write", place.meeting];
-    const more = [`--records=${records}`, `--objects=${objects}`, "--standby", "--instance-grace-secs=20"];
+    const more = [`--records=${records}`, `--objects=${objects}`, "--standby", "--instance-grace-secs=20", ...flags];
     const child = spawn(process.execPath, [main, ...args, ...more], {
       stdio: ["ignore", "pipe", "pipe"],
       env: {

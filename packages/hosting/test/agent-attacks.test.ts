@@ -10,6 +10,7 @@ import {
   AgentServer,
   agentServerLimits,
   HttpInstanceAgent,
+  PlatformSuperseded,
   type AgentAddress,
 } from "../src/instance-agent-http/index.ts";
 import {
@@ -150,4 +151,50 @@ test("a disconnected client releases its pinned models, and an expired lease is 
   model[Symbol.dispose]();
   await eventually(() => pins() === 0);
   await assert.rejects(model.invoke(asked("echo")), /the model is no longer leased/);
+});
+
+test("after a platform with a higher epoch has used the agent, the former one cannot put, invoke or delete instances", async () => {
+  await using world = await openWorld();
+  await using server = world.server;
+  const platform = (epoch: number) =>
+    new HttpInstanceAgent({ ...common, address: server.address, token, trust: null, epoch });
+  await using former = platform(1);
+  const kept = former.instance(world.local.specFor("serve"), () => {});
+  await kept.put("delete");
+  await kept.view.started(signal());
+  const { port } = world;
+  const late = world.local.specFor("serve");
+  const headers = {
+    "x-agent-protocol": "1",
+    "x-agent-epoch": "1",
+    authorization: `Bearer ${token}`,
+    expect: "100-continue",
+  };
+  const putting = request({
+    host: "127.0.0.1",
+    port,
+    method: "PUT",
+    path: `/instances/${late.id}`,
+    headers,
+    agent: false,
+  });
+  const refused = once(putting, "response");
+  putting.flushHeaders();
+  // The agent has admitted the request, and waits for its body.
+  await once(putting, "continue");
+  await using next = platform(2);
+  const adopted = next.instance(kept.spec, () => {});
+  assert.equal(await adopted.put("retry"), true);
+  putting.end(JSON.stringify({ spec: late, onStartFailure: "retry" }));
+  const [response] = await refused;
+  assert.equal(response.headers["x-agent-error"], "superseded");
+  await assert.rejects(kept.delete(), PlatformSuperseded);
+  await assert.rejects(kept.containers[0]?.invoke(asked("echo")) ?? Promise.resolve(), PlatformSuperseded);
+  await assert.rejects(former.instance(late, () => {}).put("delete"), PlatformSuperseded);
+  assert.deepEqual(
+    (await next.state()).instances.map(({ spec }) => spec.id),
+    [kept.id],
+  );
+  const reply = await adopted.containers[0]?.invoke(asked("echo"));
+  assert.equal(reply === undefined ? "" : await text(reply.body), "question");
 });

@@ -35,6 +35,7 @@ async function openHost(api: FakeCluster, podStartMsMax = testTimeoutMs): Promis
     settings,
     node: node.id,
     podStartMsMax,
+    epoch: null,
     issueKeys: () => keys,
     clock: systemClock,
     logger: silentLogger,

@@ -179,6 +179,11 @@ export function upOptions(parsed: Parsed<UpFlagOptions>): UpOptions {
   if (options.standby && (options.records === null || options.objects === null)) {
     throw new UsageError("--standby needs --records and --objects: both platforms have to reach the same data");
   }
+  if (options.standby && options.agent.length > 0 && options.platformUrl === null) {
+    throw new UsageError(
+      "--standby and --agent need --platform-url: an address of all platforms, at which model code reaches the one that leads",
+    );
+  }
   const remote = options.pods !== null ? "--pods" : options.agent.length > 0 ? "--agent" : null;
   if (options.pods !== null && options.agent.length > 0) {
     throw new UsageError("--pods and --agent cannot be used together");

@@ -38,6 +38,8 @@ export interface AgentConnectionOptions {
   readonly token: string | null;
   /** Null for an agent without TLS. */
   readonly trust: AgentTlsOptions | null;
+  /** The epoch of the platform; null if no other platform can acquire its records. */
+  readonly epoch: number | null;
   readonly connectMsMax: number;
 }
 
@@ -83,12 +85,13 @@ export class AgentConnection implements AsyncDisposable {
   #pool: Pool | null;
 
   constructor(options: AgentConnectionOptions) {
-    const { token } = options;
+    const { token, epoch } = options;
     this.#options = options;
     this.#pool = openPool(options);
     this.#headers = {
       [agentHeaders.protocol]: agentProtocolVersion,
       ...(token === null ? {} : { authorization: `Bearer ${token}` }),
+      ...(epoch === null ? {} : { [agentHeaders.epoch]: String(epoch) }),
     };
   }
 

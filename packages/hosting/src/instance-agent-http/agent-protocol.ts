@@ -20,6 +20,8 @@ export const agentProtocolVersion = "1";
 /** Headers of the protocol. The names of a container's headers are sent with the prefix `containerHeaderPrefix`. */
 export const agentHeaders = {
   protocol: "x-agent-protocol",
+  /** In requests of a platform whose records other platforms can acquire: a number that is higher than those of its predecessors. */
+  epoch: "x-agent-epoch",
   /** In error responses: the code of the error. The body is an `AgentErrorBody`. */
   error: "x-agent-error",
   /** In responses to invocations: the status of the container's response. */
@@ -64,6 +66,14 @@ export class AgentProtocolError extends Error {
   }
 }
 
+/** The error if a platform that has acquired the records later uses the agent. */
+export class PlatformSuperseded extends ContainerConnectionLost {
+  constructor(message = "another platform has acquired the records and uses this instance agent") {
+    super(message);
+    this.name = "PlatformSuperseded";
+  }
+}
+
 interface ErrorCodec {
   readonly code: string;
   readonly is: (error: unknown) => boolean;
@@ -77,6 +87,11 @@ interface ErrorCodec {
 const errorCodecs: readonly ErrorCodec[] = [
   { code: "not-sent", is: (error) => error instanceof RequestNotSent, decode: () => new RequestNotSent() },
   { code: "container-late", is: (error) => error instanceof ContainerTimeout, decode: () => new ContainerTimeout() },
+  {
+    code: "superseded",
+    is: (error) => error instanceof PlatformSuperseded,
+    decode: ({ message }) => new PlatformSuperseded(message),
+  },
   {
     code: "container-gone",
     is: (error) => error instanceof ContainerConnectionLost,

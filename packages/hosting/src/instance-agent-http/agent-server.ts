@@ -19,6 +19,7 @@ import {
 } from "../instance-agent/index.ts";
 import {
   AgentProtocolError,
+  PlatformSuperseded,
   bufferedBodyBytesMax,
   containerHeaderPrefix,
   errorToWire,
@@ -88,6 +89,8 @@ export class AgentServer implements AsyncDisposable {
   #requestCount = 0;
   #followerCount = 0;
   #invocationCount = 0;
+  /** The highest epoch of a client. Clients with a lower epoch are rejected. */
+  #epoch = 0;
   readonly #followersChanged = new ChangeNotifier();
   /** Notifies when an invocation or a lease has ended. */
   readonly #ended = new ChangeNotifier();
@@ -199,6 +202,16 @@ export class AgentServer implements AsyncDisposable {
     if (this.#requestCount > limits.requestsMax) {
       throw new ContainerConnectionLost(`The agent serves at most ${limits.requestsMax} requests at a time`);
     }
+    this.#checkEpoch(sent);
+  }
+
+  /** Rejects a platform that has lost its records to another one. Without this, it could end the other one's instances. */
+  #checkEpoch({ [agentHeaders.epoch]: text }: IncomingMessage["headers"]): void {
+    if (text === undefined) return;
+    const epoch = Number(text);
+    if (!Number.isSafeInteger(epoch)) throw new AgentProtocolError("The epoch of this client is not a number");
+    if (epoch < this.#epoch) throw new PlatformSuperseded();
+    this.#epoch = epoch;
   }
 
   #checkCertificate(socket: Socket): void {
@@ -264,6 +277,8 @@ export class AgentServer implements AsyncDisposable {
       bytesMax,
       () => new AgentProtocolError(`A spec has at most ${bytesMax} bytes`),
     );
+    // Another platform may have acquired the records while the body arrived.
+    this.#checkEpoch(request.headers);
     const { spec, onStartFailure } = JSON.parse(body.toString("utf8")) as {
       readonly spec: AgentInstanceSpec;
       readonly onStartFailure: OnStartFailure;

@@ -29,6 +29,8 @@ export interface HttpAgentOptions {
   readonly token: string | null;
   /** Null for an agent without TLS. */
   readonly trust: AgentTlsOptions | null;
+  /** The epoch of the platform; null by default: no other platform can acquire its records. */
+  readonly epoch?: number | null;
   readonly limits?: AgentClientLimits;
   /** True if a shutdown of the platform leaves instances that have an owner running, for the next run to adopt. */
   readonly leavesInstances?: boolean;
@@ -97,9 +99,9 @@ export class HttpInstanceAgent implements RemoteAgent, InstanceFollower {
 
   constructor(options: HttpAgentOptions) {
     this.#options = options;
-    const { address, token, trust, logger, limits = agentClientLimits } = options;
+    const { address, token, trust, epoch = null, logger, limits = agentClientLimits } = options;
     this.#limits = limits;
-    this.connection = new AgentConnection({ address, token, trust, connectMsMax: limits.connectMsMax });
+    this.connection = new AgentConnection({ address, token, trust, epoch, connectMsMax: limits.connectMsMax });
     this.#tasks = new TaskGroup((error) =>
       logger.error("failed to read the events of an instance agent; reading has stopped", { error: String(error) }),
     );

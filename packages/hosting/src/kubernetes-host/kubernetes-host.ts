@@ -16,6 +16,8 @@ export interface KubernetesHostOptions {
   /** The hosting node that represents the whole cluster. */
   readonly node: NodeId;
   readonly podStartMsMax: number;
+  /** The epoch of the platform; null if no other platform can acquire its records. */
+  readonly epoch: number | null;
   /** Issues the keys with which the agent of an instance downloads its models. */
   readonly issueKeys: (spec: AgentInstanceSpec) => AgentKeys;
   readonly clock: Clock;

@@ -30,6 +30,8 @@ export interface PodInstanceOptions {
   readonly settings: PodSettings;
   /** The platform's client certificate. Agents accept connections only with this certificate. */
   readonly platform: Certificate;
+  /** The epoch of the platform; null if no other platform can acquire its records. */
+  readonly epoch: number | null;
   readonly keys: AgentKeys;
   /** Milliseconds in which the pod of a new instance must become ready, including node provisioning, the image pull and the start of the agent. */
   readonly podStartMsMax: number;
@@ -73,8 +75,8 @@ export class PodInstance implements AgentInstance {
     this.#options = options;
     this.spec = spec;
     this.#onEvent = onEvent;
-    const { clock, logger } = options;
-    this.#agent = new HttpInstanceAgent({ address: null, token: null, trust: null, clock, logger });
+    const { epoch, clock, logger } = options;
+    this.#agent = new HttpInstanceAgent({ address: null, token: null, trust: null, epoch, clock, logger });
     this.#client = this.#agent.instance(spec, (event) => this.#noted(event));
     this.#tasks = new TaskGroup((error) => {
       logger.error("bug: the supervision of an instance's pod has stopped", {

@@ -30,6 +30,8 @@ export interface PlatformStorage {
   readonly documents: Documents;
   /** Resolves when this process may no longer write the records, because another platform has acquired them. */
   readonly recordsLost: Promise<Error>;
+  /** A number that is higher than those of all platforms that had the records before; null if no other one can acquire them. */
+  readonly epoch: number | null;
   readonly series: MetricStore;
   readonly store: BucketStore;
 }
@@ -52,7 +54,7 @@ export async function openStorage(
 
 /** The databases of records and metrics, which are opened concurrently. */
 interface OpeningDatabases {
-  readonly documents: Promise<Documents & AsyncDisposable>;
+  readonly documents: Promise<Documents & AsyncDisposable & { readonly epoch?: number }>;
   /** Also rejects if the documents cannot be opened. */
   readonly metrics: Promise<MetricStore & AsyncDisposable>;
   readonly recordsLost: Promise<Error>;
@@ -79,7 +81,8 @@ async function openFiles(
   // If one store fails to open, the others are closed. Metrics must be closed after everything that records metrics.
   for (const each of [documents, metrics, store]) if (each.status === "fulfilled") opening.use(each.value);
   const { recordsLost } = databases;
-  return { documents: opened(documents), recordsLost, series: opened(metrics), store: opened(store) };
+  const { epoch = null } = opened(documents);
+  return { documents: opened(documents), recordsLost, epoch, series: opened(metrics), store: opened(store) };
 }
 
 /**

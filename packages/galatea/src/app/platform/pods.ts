@@ -12,6 +12,8 @@ export interface PodsOptions {
   readonly objects: string | null;
   readonly region: string;
   readonly account: string;
+  /** The epoch of the platform; null if no other platform can acquire its records. */
+  readonly epoch: number | null;
   /** Arguments of `serve` for containers: the Python interpreter, and the isolation of models. */
   readonly workerArguments: readonly string[];
   readonly log: Logger;
@@ -62,6 +64,7 @@ export async function openPods(options: PodsOptions): Promise<Pods> {
         },
         node: node.id,
         podStartMsMax: startSeconds * 1000,
+        epoch: options.epoch,
         issueKeys: (spec) => issueAgentKeys(spec, keys, { accountId: options.account, region: options.region }),
         clock: systemClock,
         logger: options.log,

@@ -9,6 +9,8 @@ export interface RemoteAgentsOptions {
   readonly agentTlsCert: string | null;
   readonly agentTlsKey: string | null;
   readonly agentTlsCa: string | null;
+  /** The epoch of the platform; null if no other platform can acquire its records. */
+  readonly epoch: number | null;
   readonly log: Logger;
 }
 
@@ -30,7 +32,7 @@ export async function openRemoteAgents(
   opening: AsyncDisposableStack,
   options: RemoteAgentsOptions,
 ): Promise<RemoteNodes | null> {
-  const { agent: references, agentTlsCert, agentTlsKey, agentTlsCa, log } = options;
+  const { agent: references, agentTlsCert, agentTlsKey, agentTlsCa, epoch, log } = options;
   if (references.length === 0) return null;
   const paths = { tlsCert: agentTlsCert ?? "", tlsKey: agentTlsKey ?? "", tlsCa: agentTlsCa ?? "" };
   const { certificate, caPem } = await readTlsFiles(paths, "--agent-tls");
@@ -40,6 +42,7 @@ export async function openRemoteAgents(
       address: { kind: "tcp", host, port },
       token: null,
       trust: { caPem, serverName: host, certificate },
+      epoch,
       leavesInstances: true,
       limits: { ...agentClientLimits, awayMsMax },
       clock: systemClock,

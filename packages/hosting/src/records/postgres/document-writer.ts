@@ -65,6 +65,8 @@ export class DocumentWriter implements AsyncDisposable {
   #isClosing = false;
   /** The error of all further writes; null while writes are possible. */
   #failure: Error | null = null;
+  /** The number of the first session, which is higher than those of all earlier holders. */
+  epoch = 0;
   #running: Promise<void> = Promise.resolve();
 
   private constructor(options: WriterOptions) {
@@ -74,6 +76,7 @@ export class DocumentWriter implements AsyncDisposable {
   static async open(options: WriterOptions): Promise<DocumentWriter> {
     const writer = new DocumentWriter(options);
     const session = await openHolderSession(options);
+    writer.epoch = Number(session.epoch);
     writer.#setState(session.state);
     writer.#running = writer.#run(session);
     return writer;

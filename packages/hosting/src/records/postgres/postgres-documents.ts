@@ -39,6 +39,8 @@ export interface PostgresDocumentsOptions {
 export interface PostgresDocuments extends Documents, AsyncDisposable {
   /** A random id of this process as the holder of the write lock. */
   readonly holder: string;
+  /** A number that is higher than those of all earlier holders of the write lock. */
+  readonly epoch: number;
   /** Resolves with the reason when this process must not write any more. The documents stay readable. */
   readonly lost: Promise<Error>;
 }
@@ -93,6 +95,10 @@ class PooledDocuments implements PostgresDocuments {
 
   get holder(): string {
     return this.#options.holder;
+  }
+
+  get epoch(): number {
+    return this.#writer.epoch;
   }
 
   get lost(): Promise<Error> {

@@ -104,8 +104,12 @@ export const postgresMigrations: readonly Migration[] = [
 
 export const writeSql = "SELECT write_documents($1, $2, $3, $4) AS results";
 
-/** Makes a session the only one that may write. `$2`: true to replace another holder, whose last batch is then forgotten. */
-export const takeSql = `UPDATE document_feed SET holder = $1, epoch = epoch + 1, batch = CASE WHEN $2 THEN 0 ELSE batch END
+/**
+ * Makes a session the only one that may write. `$2`: true to replace another holder, whose last batch is then forgotten.
+ * The epoch follows the time in milliseconds, so that it also increases after a restore of an older copy of the database.
+ */
+export const takeSql = `UPDATE document_feed SET holder = $1, batch = CASE WHEN $2 THEN 0 ELSE batch END,
+    epoch = greatest(epoch + 1, floor(1000 * extract(epoch FROM clock_timestamp()))::bigint)
   WHERE $2 OR holder = $1
   RETURNING epoch, batch, results, version, (SELECT count(*) FROM document_gone) AS tombstone_count`;
 
