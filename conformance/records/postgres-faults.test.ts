@@ -404,6 +404,8 @@ test("a platform whose connection is silent loses the records to another one, an
   await using second = await open(database);
   await second.write([put("c", "2", "absent")]);
   network.isSilent = false;
+  assert.ok(second.epoch > first.epoch);
+  assert.deepEqual([await first.isHolder(), await second.isHolder()], [false, true]);
   assert.match((await first.lost).message, /another platform has taken over the records/);
   await late;
   await assert.rejects(first.write([put("d", "", "absent")]), /another platform has taken over the records/);

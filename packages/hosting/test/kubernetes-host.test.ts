@@ -5,8 +5,15 @@ import { test, type TestContext } from "node:test";
 import { silentLogger, systemClock } from "@galatea/base";
 import { eventually, testTimeoutMs } from "@galatea/base/core/eventually-fixture.ts";
 import { InstanceFailure, type AgentInstance, type AgentInstanceSpec } from "../src/instance-agent/index.ts";
+import { PlatformSuperseded } from "../src/instance-agent-http/index.ts";
 import type { InstanceOwner } from "../src/instances/index.ts";
-import { clusterNode, KubernetesHost, type PodSettings } from "../src/kubernetes-host/index.ts";
+import {
+  clusterNode,
+  fencedCluster,
+  KubernetesHost,
+  type ClusterApi,
+  type PodSettings,
+} from "../src/kubernetes-host/index.ts";
 import { FakeCluster, quotaExceeded } from "./fake-cluster-fixture.ts";
 import { openLocalAgent } from "./instance-agents-fixture.ts";
 
@@ -29,7 +36,7 @@ const settings: PodSettings = {
   graceSeconds: 90,
 };
 
-async function openHost(api: FakeCluster, podStartMsMax = testTimeoutMs): Promise<KubernetesHost> {
+async function openHost(api: ClusterApi, podStartMsMax = testTimeoutMs): Promise<KubernetesHost> {
   return await KubernetesHost.open({
     api,
     settings,
@@ -107,6 +114,23 @@ test("the next run of the platform adopts a pod with its running instance, and d
   assert.equal(cluster.pods.length, 1);
   assert.deepEqual(lines, [], "a container that starts again prints");
   await instance.delete();
+});
+
+test("a platform that has lost its records to another one neither creates nor deletes pods", async (t) => {
+  await using cluster = new FakeCluster();
+  let isLeader = true;
+  await using host = await openHost(fencedCluster(cluster, () => Promise.resolve(isLeader)));
+  await host.resume([]);
+  const instance = await started(t, host, await specFor("serve"));
+  const starting = opened(t, host, await specFor("serve", { ...owner, ordinal: 1 }));
+  isLeader = false;
+  await starting.put("delete");
+  await assert.rejects(host.resume([]), PlatformSuperseded);
+  assert.equal(await instance.delete(), true);
+  await starting.delete();
+  assert.equal(cluster.pods.length, 1);
+  assert.equal(cluster.secretNames.length, 2);
+  isLeader = true;
 });
 
 test("a pod of another spec is replaced", async (t) => {

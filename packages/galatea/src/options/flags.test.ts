@@ -5,6 +5,7 @@ import type { Flag } from "./flag.ts";
 import { serveFlags } from "./serve-flags.ts";
 import { serveOptions } from "./serve-options.ts";
 import { unimplementedFlags } from "./unimplemented-flags.ts";
+import { upFlags, upOptions } from "./up-flags.ts";
 
 test("--log-verbose takes a level, and true and false in any case, as tritonserver's ParseIntBoolOption does", () => {
   const verbose = (text: string) => parseFlags([`--log-verbose=${text}`], serveFlags).options.logVerbose;
@@ -83,6 +84,17 @@ test("gRPC over TLS is rejected without its certificate and key files", () => {
   });
   const { grpcServerCert, grpcServerKey } = serve("--grpc-use-ssl=true", ...files);
   assert.deepEqual([grpcServerCert, grpcServerKey], ["c", "k"]);
+});
+
+test("a standby with agents is rejected without --platform-url, because another platform's own address would replace the instances", () => {
+  const up = (...flags: string[]) => upOptions(parseFlags(flags, upFlags));
+  const tls = ["--agent-tls-cert=c", "--agent-tls-key=k", "--agent-tls-ca=a"];
+  const shared = ["--standby", "--records=postgres://db.example/galatea", "--objects=https://s3.example", ...tls];
+  assert.throws(() => up(...shared, "--agent=a=https://a.example:8780"), {
+    message:
+      "--standby and --agent need --platform-url: an address of all platforms, at which model code reaches the one that leads",
+  });
+  assert.equal(up(...shared, "--agent=a=https://a.example:8780", "--platform-url=http://p.example").standby, true);
 });
 
 test("each protocol name may be in only one group of restricted protocols", () => {

@@ -10,6 +10,7 @@ export {
   type ObjectKind,
   type PodWatchOptions,
 } from "./cluster-api.ts";
+export { fencedCluster } from "./fenced-cluster.ts";
 export { clusterNode, type PodTypeRows } from "./cluster-node.ts";
 export { KubernetesHost, type KubernetesHostOptions } from "./kubernetes-host.ts";
 export { issueAgentKeys } from "./agent-keys.ts";

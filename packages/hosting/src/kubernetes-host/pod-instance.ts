@@ -8,7 +8,12 @@ import type {
   InstanceView,
   OnStartFailure,
 } from "../instance-agent/index.ts";
-import { AgentProtocolError, HttpInstanceAgent, type HttpInstance } from "../instance-agent-http/index.ts";
+import {
+  AgentProtocolError,
+  HttpInstanceAgent,
+  PlatformSuperseded,
+  type HttpInstance,
+} from "../instance-agent-http/index.ts";
 import type { InstanceUsage } from "../instances/index.ts";
 import { unknownTypeText } from "./cluster-node.ts";
 import { ClusterApiError, type ClusterApi } from "./cluster-api.ts";
@@ -128,6 +133,8 @@ export class PodInstance implements AgentInstance {
         for (const name of names) await this.#deletePod(name);
         isDeleted = true;
       } catch (error) {
+        // The pod belongs to the other platform now.
+        if (error instanceof PlatformSuperseded) break;
         logger.warning("the pod of an instance could not be deleted; retrying", {
           instance: this.id,
           error: String(error),

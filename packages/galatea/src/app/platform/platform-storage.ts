@@ -25,13 +25,21 @@ export interface StorageOptions {
   readonly objects: ObjectServiceAddress | null;
 }
 
+/** What fences off a platform that has lost the records to another one. */
+export interface Leadership {
+  /** A number that is higher than those of all platforms that had the records before. */
+  readonly epoch: number;
+  /** Resolves with false if another platform has acquired the records. Rejects if the database does not respond. */
+  isHolder(): Promise<boolean>;
+}
+
 /** The platform's stores. */
 export interface PlatformStorage {
   readonly documents: Documents;
   /** Resolves when this process may no longer write the records, because another platform has acquired them. */
   readonly recordsLost: Promise<Error>;
-  /** A number that is higher than those of all platforms that had the records before; null if no other one can acquire them. */
-  readonly epoch: number | null;
+  /** Null if no other platform can acquire the records. */
+  readonly leadership: Leadership | null;
   readonly series: MetricStore;
   readonly store: BucketStore;
 }
@@ -54,10 +62,11 @@ export async function openStorage(
 
 /** The databases of records and metrics, which are opened concurrently. */
 interface OpeningDatabases {
-  readonly documents: Promise<Documents & AsyncDisposable & { readonly epoch?: number }>;
+  readonly documents: Promise<Documents & AsyncDisposable>;
   /** Also rejects if the documents cannot be opened. */
   readonly metrics: Promise<MetricStore & AsyncDisposable>;
   readonly recordsLost: Promise<Error>;
+  readonly leadership: Promise<Leadership> | null;
 }
 
 /** Opens the stores concurrently. */
@@ -81,8 +90,8 @@ async function openFiles(
   // If one store fails to open, the others are closed. Metrics must be closed after everything that records metrics.
   for (const each of [documents, metrics, store]) if (each.status === "fulfilled") opening.use(each.value);
   const { recordsLost } = databases;
-  const { epoch = null } = opened(documents);
-  return { documents: opened(documents), recordsLost, epoch, series: opened(metrics), store: opened(store) };
+  const leadership = await databases.leadership;
+  return { documents: opened(documents), recordsLost, leadership, series: opened(metrics), store: opened(store) };
 }
 
 /**
@@ -120,6 +129,7 @@ function openSqlite(directories: DataDirectories, options: StorageOptions): Open
       ...metricOptions(options),
     }),
     recordsLost: new Promise<never>(() => {}),
+    leadership: null,
   };
 }
 
@@ -151,7 +161,7 @@ function openPostgres(
     ({ lost }) => lost,
     () => new Promise<never>(() => {}),
   );
-  return { documents, metrics, recordsLost };
+  return { documents, metrics, recordsLost, leadership: documents };
 }
 
 function freeBytes(folder: string): number {

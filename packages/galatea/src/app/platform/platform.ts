@@ -106,8 +106,8 @@ export async function openPlatform(options: PlatformOptions): Promise<Platform> 
   await using opening = new AsyncDisposableStack();
   const objects = options.objects === null ? null : { endpoint: options.objects, region };
   const storage = await openStorage(opening, directories, { log, clock, snapshotDays, records, objects });
-  const { documents, recordsLost, epoch, series, store } = storage;
-  const runtime = await openPlatformInstances(opening, { ...options, store, epoch, callUrl: () => platformUrl });
+  const { documents, recordsLost, leadership, series, store } = storage;
+  const runtime = await openPlatformInstances(opening, { ...options, store, leadership, callUrl: () => platformUrl });
   const port = await openPort(opening, options, keys);
   const platformUrl = runtime.platformUrl ?? options.platformUrl ?? callableUrl(port.url);
   const logs = openLogs(opening, directories, log);
@@ -128,7 +128,7 @@ export async function openPlatform(options: PlatformOptions): Promise<Platform> 
     await Hosting.open({
       documents,
       limits: hostingLimits,
-      ...((await openRemoteAgents(opening, { ...options, epoch })) ?? { nodes: [runtime.node] }),
+      ...((await openRemoteAgents(opening, { ...options, leadership })) ?? { nodes: [runtime.node] }),
       random: Math.random,
       alarmState: (name) => alarms.get(name)?.status.state ?? null,
       outbox: resultOutbox(topics),

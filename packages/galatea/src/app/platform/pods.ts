@@ -3,6 +3,7 @@ import { systemClock, type Logger } from "@galatea/base";
 import type { InstanceKeys } from "@galatea/hosting/instance-keys";
 import type { ClusterApi, KubernetesHost, OwnerReference } from "@galatea/hosting/kubernetes-host";
 import type { NodeDescription } from "@galatea/hosting/nodes";
+import type { Leadership } from "./platform-storage.ts";
 import { readPodsFile, type PodsFile } from "./pods-file.ts";
 
 export interface PodsOptions {
@@ -12,8 +13,8 @@ export interface PodsOptions {
   readonly objects: string | null;
   readonly region: string;
   readonly account: string;
-  /** The epoch of the platform; null if no other platform can acquire its records. */
-  readonly epoch: number | null;
+  /** Null if no other platform can acquire the records. */
+  readonly leadership: Leadership | null;
   /** Arguments of `serve` for containers: the Python interpreter, and the isolation of models. */
   readonly workerArguments: readonly string[];
   readonly log: Logger;
@@ -40,9 +41,11 @@ const agentGraceSeconds = 3600;
  */
 export async function openPods(options: PodsOptions): Promise<Pods> {
   const file = await readPodsFile(options.pods);
-  const { clusterNode, connectCluster, KubernetesHost, issueAgentKeys, parseQuantity } =
+  const { leadership } = options;
+  const { clusterNode, connectCluster, fencedCluster, KubernetesHost, issueAgentKeys, parseQuantity } =
     await import("@galatea/hosting/kubernetes-host");
-  const api = connectCluster(systemClock);
+  const cluster = connectCluster(systemClock);
+  const api = leadership === null ? cluster : fencedCluster(cluster, () => leadership.isHolder());
   const { platform, types, startSeconds } = file;
   const node = clusterNode(types, Math.floor(parseQuantity(file.disk)));
   const platformUrl = await serviceUrl(api, platform);
@@ -64,7 +67,7 @@ export async function openPods(options: PodsOptions): Promise<Pods> {
         },
         node: node.id,
         podStartMsMax: startSeconds * 1000,
-        epoch: options.epoch,
+        epoch: leadership?.epoch ?? null,
         issueKeys: (spec) => issueAgentKeys(spec, keys, { accountId: options.account, region: options.region }),
         clock: systemClock,
         logger: options.log,

@@ -3,14 +3,15 @@ import { agentClientLimits, HttpInstanceAgent } from "@galatea/hosting/instance-
 import { noResources, parseNodeId, type NodeDescription, type NodeId } from "@galatea/hosting/nodes";
 import type { AgentReference } from "../../options/index.ts";
 import { readTlsFiles } from "../tls-files.ts";
+import type { Leadership } from "./platform-storage.ts";
 
 export interface RemoteAgentsOptions {
   readonly agent: readonly AgentReference[];
   readonly agentTlsCert: string | null;
   readonly agentTlsKey: string | null;
   readonly agentTlsCa: string | null;
-  /** The epoch of the platform; null if no other platform can acquire its records. */
-  readonly epoch: number | null;
+  /** Null if no other platform can acquire the records. */
+  readonly leadership: Leadership | null;
   readonly log: Logger;
 }
 
@@ -32,7 +33,7 @@ export async function openRemoteAgents(
   opening: AsyncDisposableStack,
   options: RemoteAgentsOptions,
 ): Promise<RemoteNodes | null> {
-  const { agent: references, agentTlsCert, agentTlsKey, agentTlsCa, epoch, log } = options;
+  const { agent: references, agentTlsCert, agentTlsKey, agentTlsCa, leadership, log } = options;
   if (references.length === 0) return null;
   const paths = { tlsCert: agentTlsCert ?? "", tlsKey: agentTlsKey ?? "", tlsCa: agentTlsCa ?? "" };
   const { certificate, caPem } = await readTlsFiles(paths, "--agent-tls");
@@ -42,7 +43,7 @@ export async function openRemoteAgents(
       address: { kind: "tcp", host, port },
       token: null,
       trust: { caPem, serverName: host, certificate },
-      epoch,
+      epoch: leadership?.epoch ?? null,
       leavesInstances: true,
       limits: { ...agentClientLimits, awayMsMax },
       clock: systemClock,

@@ -41,6 +41,8 @@ export interface PostgresDocuments extends Documents, AsyncDisposable {
   readonly holder: string;
   /** A number that is higher than those of all earlier holders of the write lock. */
   readonly epoch: number;
+  /** Resolves with false if another process has acquired the write lock. Rejects with DatabaseUnavailable. */
+  isHolder(): Promise<boolean>;
   /** Resolves with the reason when this process must not write any more. The documents stay readable. */
   readonly lost: Promise<Error>;
 }
@@ -122,6 +124,11 @@ class PooledDocuments implements PostgresDocuments {
 
   version(): Promise<number> {
     return this.#number(versionSql);
+  }
+
+  async isHolder(): Promise<boolean> {
+    const [row] = await this.#rows("SELECT holder FROM document_feed");
+    return row?.["holder"] === this.holder;
   }
 
   async *changes(sinceVersion: number, signal: AbortSignal): AsyncIterable<ChangeBatch> {
