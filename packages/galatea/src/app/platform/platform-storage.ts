@@ -25,7 +25,7 @@ export interface StorageOptions {
   readonly objects: ObjectServiceAddress | null;
 }
 
-/** What fences off a platform that has lost the records to another one. */
+/** The hold of this process on records that another platform may acquire. */
 export interface Leadership {
   /** A number that is higher than those of all platforms that had the records before. */
   readonly epoch: number;
