@@ -1,6 +1,7 @@
 /**
- * A server of `node:http` that takes what a platform takes and does nothing with it: invocations get the text of the first argument, uploads
- * and metrics are read and dropped. In a process of its own, which says its port and ends when its standard input does.
+ * A server of `node:http` that reads the requests of a platform and does nothing else: an invocation gets the text of
+ * the first argument, uploads and metrics are dropped. It runs in its own process, prints its port, and ends with its
+ * standard input.
  */
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";

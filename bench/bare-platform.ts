@@ -5,12 +5,12 @@ import { fileURLToPath } from "node:url";
 
 const program = fileURLToPath(new URL("bare-platform-worker.ts", import.meta.url));
 
-/** A server that takes a platform's requests and does nothing: what it takes is the machine's and the client's own. */
+/** A server that reads a platform's requests and does nothing. Its times are those of the machine and the client. */
 export interface BarePlatform extends AsyncDisposable {
   readonly port: number;
 }
 
-/** Every invocation is answered with this text. In a session of its own, as a platform is. */
+/** Each invocation gets this text. The server runs in its own session, like a platform. */
 export async function startBarePlatform(answer: string): Promise<BarePlatform> {
   const child = spawn(process.execPath, [program, answer], { stdio: ["pipe", "pipe", "inherit"], detached: true });
   const exited = once(child, "exit");

@@ -15,7 +15,7 @@ const requestsPerModel = 10;
 /** Models of a framework, which a script of `bench/models` writes for our server and for Triton's Python backend: many small ones and a large one. */
 export interface FrameworkBench {
   readonly framework: FrameworkName;
-  /** In the names of measures. */
+  /** The name of the framework in the names of measurements. */
   readonly label: string;
   readonly library: string;
   /** Writes `mlp_0` to `mlp_<count - 1>`, of 64 numbers each, and the large one. */
@@ -30,7 +30,7 @@ export interface FrameworkBench {
     readonly loaded: string;
     readonly asked: string;
   };
-  /** Small models: what Triton's backend has for each is measured, too. */
+  /** Small models, for which Triton's backend is measured as well. */
   readonly count: number;
 }
 
@@ -157,7 +157,7 @@ async function throughput(
   return measures;
 }
 
-/** Private pages of each further model, after ten answered requests; the weights of these have 0.1 MB. */
+/** Private pages of each additional model after ten responses. The weights of these models have 0.1 MB. */
 async function memory(
   context: BenchContext,
   { galatea, oracle }: Pair,

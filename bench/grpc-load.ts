@@ -22,24 +22,27 @@ export interface GrpcLoadOptions {
   readonly path: string;
   /** One request message. */
   readonly message: Uint8Array;
-  /** Given for a method with streams: all requests of a client go over one stream, and each has so many answers. */
+  /** Set for a method with streams: all requests of a client use one stream, and each gets this number of responses. */
   readonly streamedAnswers?: number;
   readonly clients: number;
   readonly durationMs: number;
   readonly warmUpMs: number;
 }
 
-/** Fits an answer of 1 MiB in a few reads; one buffer per connection, so that nothing is allocated while the clock runs. */
+/**
+ * A response of 1 MiB fits in a few reads. There is one buffer for each connection, so that nothing is allocated during
+ * the measurement.
+ */
 const readBytes = 256 * 1024;
 const prefixBytes = 5;
-/** The tag of a streamed answer's `error_message`. */
+/** The tag of `error_message` in a streamed response. */
 const errorMessageTag = 0x0a;
 
 /**
- * Closed-loop load over connections that speak HTTP/2 themselves, with every frame made before the clock starts: a client library would
- * be what is measured. One request at a time on each connection: a unary call, or a message of the one streaming call. Frames are as long as
- * the server takes them, and as many as its windows have room for. What errors look like, an answer without a message or the end of a
- * stream, ends it with an error.
+ * Closed-loop load over connections that implement HTTP/2 themselves, with frames that are created before the
+ * measurement. With a client library, the library would be measured. Each connection has one request in flight: a unary
+ * call, or a message of its only stream. Frames have the maximum size of the server, within its flow-control windows.
+ * An error, a response without a message or the end of a stream ends the run.
  */
 export function runGrpcLoad(options: GrpcLoadOptions): Promise<LoadResult> {
   return runClosedLoop(options, (endMs, one) => {
@@ -143,14 +146,14 @@ class GrpcClient {
       this.#write(frameOf(frameTypes.ping, frameFlags.ack, 0, content));
     } else if (type === frameTypes.windowUpdate) {
       this.#requests.widen(stream, content.readUInt32BE(0));
-      // A server's text at the end of a connection is not a response.
+      // An error text at the end of a connection is not a response.
     } else if ((type === frameTypes.reset || type === frameTypes.goaway) && !this.#socket.writableEnded)
       throw new Error(`the server broke a call off (frame ${type})`);
     this.#sendMore();
   }
 }
 
-/** Counts the messages of answers as their bytes come. */
+/** Counts the messages of responses as their bytes arrive. */
 class MessageCounter {
   count = 0;
   readonly #prefix = Buffer.alloc(prefixBytes);
@@ -185,14 +188,14 @@ class MessageCounter {
 }
 
 /**
- * The frames of one request after the other; only the number of the stream differs from call to call. Of streaming calls the first request
- * opens the stream, the others are messages of it.
+ * The frames of the requests; only the stream id differs between calls. For a streaming call the first request opens
+ * the stream, and the others are messages of it.
  */
 class RequestFrames {
   readonly #head: Buffer;
   readonly #message: Buffer;
   readonly #isStreaming: boolean;
-  /** HEADERS, then DATA, and where each of these begins; the last is the end of all. */
+  /** HEADERS, then DATA, and the offset of each of them; the last offset is the total length. */
   #frames: Buffer = Buffer.alloc(0);
   #starts: number[] = [];
   #frameBytesMax = defaultFrameBytesMax;
@@ -211,14 +214,14 @@ class RequestFrames {
     this.#isStreaming = streamedAnswers !== undefined;
   }
 
-  /** Starts another request, whose predecessor has been answered. */
+  /** Starts another request after the response to the previous one. */
   begin(): void {
     const isFirst = this.#stream === -1;
     if (isFirst || !this.#isStreaming) {
       this.#stream += 2;
       this.#streamWindowBytes = this.#initialWindowBytes;
     }
-    // A frame that is as long as the window would wait for all of it.
+    // A frame of the window's size would wait until the whole window is free.
     const frameBytes = Math.min(this.#frameBytesMax, Math.max(1024, this.#initialWindowBytes >> 1));
     const isMade = this.#madeWithBytes === frameBytes;
     if (!isMade) this.#make(frameBytes);

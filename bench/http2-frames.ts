@@ -24,7 +24,7 @@ export function windowUpdate(stream: number, byteLength: number): Buffer {
   return frameOf(frameTypes.windowUpdate, 0, stream, content);
 }
 
-/** Opens a connection: no table of header lines (so that none must be kept), and windows that a run fills rarely. */
+/** Opens a connection without a header table, and with windows that a run rarely fills. */
 export const clientPreface = (() => {
   const settings = Buffer.alloc(12);
   settings.writeUInt16BE(settingIds.headerTableBytes, 0);
@@ -52,15 +52,15 @@ export interface ControlFrame {
 }
 
 export interface FrameEvents {
-  /** Some of the bytes of a DATA frame, good until the call returns. */
+  /** Some bytes of a DATA frame, valid until the call returns. */
   data(chunk: Buffer): void;
-  /** The whole of another frame than DATA or HEADERS. */
+  /** The payload of a frame other than DATA or HEADERS. */
   control(frame: ControlFrame): void;
-  /** A DATA or HEADERS frame has ended, and its stream with it. */
+  /** The end of a DATA or HEADERS frame, and whether it ends its stream. */
   streamEnded(): void;
 }
 
-/** Reads frames from a buffer that is used again: bytes of DATA go on as they come, those of HEADERS are dropped. */
+/** Reads frames from a reused buffer. Bytes of DATA are passed on as they arrive, and those of HEADERS are dropped. */
 export class FrameReader {
   readonly #events: FrameEvents;
   readonly #head = Buffer.alloc(frameHeadBytes);

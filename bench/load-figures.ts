@@ -8,7 +8,7 @@ export interface LoadCase {
   readonly what: string;
   readonly clients: number;
   readonly load: (server: RunningServer, timing: LoadTiming) => Promise<LoadResult>;
-  /** Ratios to Triton's; a figure without one is printed for its own sake. */
+  /** Ratios to Triton's figures. A figure without a ratio is printed for information only. */
   readonly goals: { readonly throughputMin?: number; readonly p99Max?: number; readonly p50Max?: number };
 }
 
@@ -21,7 +21,7 @@ export interface LoadTiming {
 const ratio = (kind: Goal["kind"], value: number | undefined): Goal | null =>
   value === undefined ? null : { kind, of: "ratio", value };
 
-/** Throughput, p50, p99, and the time on processors that the server's processes took for a request, from the same rounds. */
+/** Throughput, p50, p99, and CPU time of the server's processes for each request, from the same rounds. */
 export async function measureLoad(context: BenchContext, pair: Pair, load: LoadCase): Promise<Measure[]> {
   const { what, clients, goals } = load;
   const names = ["throughput, /s", "p50, us", "p99, us", "CPU, us"].map((name) => `${what} at ${clients}: ${name}`);

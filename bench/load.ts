@@ -1,14 +1,14 @@
 import { once } from "node:events";
 import { connect, type Socket } from "node:net";
 
-/** The requests that are sent repeatedly, with head and body; created before the measurement starts. */
+/** The requests that are sent repeatedly, with headers and body; created before the measurement starts. */
 export interface LoadOptions {
   readonly port: number;
   /** One request for all clients, or the next one each time. */
   readonly request: Uint8Array | (() => Uint8Array);
   readonly clients: number;
   readonly durationMs: number;
-  /** Answers before this are not counted. */
+  /** Responses before this time are not counted. */
   readonly warmUpMs: number;
 }
 
@@ -19,20 +19,20 @@ export interface LoadResult {
   readonly responses: number;
 }
 
-/** Fits a body of 1 MiB in a few reads; one buffer per connection, so that nothing is allocated while the clock runs. */
+/** A body of 1 MiB fits in a few reads. There is one buffer for each connection, so that nothing is allocated during the measurement. */
 const readBytes = 256 * 1024;
 const sampleCountMax = 2_000_000;
 
 /**
- * Closed-loop load over raw keep-alive sockets: each client sends, waits for the whole answer, sends again. The same client
- * for every server, cheap enough not to be what is measured (about 20 us of one core per small answer). Any status but 200 ends it
- * with an error: a bench of refusals is none.
+ * Closed-loop load over raw keep-alive sockets: each client sends a request, reads the whole response, and repeats. All
+ * servers are measured with this client, which takes about 20 us of one core for a small response. A status other than
+ * 200 ends the run with an error.
  */
 export function runLoad(options: LoadOptions): Promise<LoadResult> {
   return runClosedLoop(options, (endMs, one) => runClient(options, endMs, one));
 }
 
-/** `client` sends until `endMs` and tells each answer by when its request was sent and when the answer was whole. */
+/** `client` sends until `endMs`. It reports for each response when the request was sent and when the response was complete. */
 export async function runClosedLoop(
   options: { readonly clients: number; readonly durationMs: number; readonly warmUpMs: number },
   client: (endMs: number, one: (sentMs: number, nowMs: number) => void) => Promise<void>,
@@ -94,7 +94,7 @@ function runClient(options: LoadOptions, endMs: number, one: (sentMs: number, no
       },
     });
     socket.on("connect", () => send(socket));
-    // Some servers answer the end of a connection by resetting it: everything has been answered by then.
+    // Some servers reset a connection when the client ends it. All responses have arrived by then.
     socket.on("error", (error) => isOver || reject(error));
     socket.on("close", () =>
       performance.now() < endMs ? reject(new Error("the server closed a connection")) : resolve(),
@@ -126,7 +126,7 @@ export function runRounds(
 
 interface Connection {
   readonly socket: Socket;
-  /** Resolves with the whole answer's last byte. */
+  /** Resolves with the last byte of the response. */
   readonly ask: (request: Uint8Array) => Promise<void>;
 }
 
@@ -165,7 +165,7 @@ async function openConnection(port: number): Promise<Connection> {
 
 const headEnd = Buffer.from("\r\n\r\n");
 
-/** True when the answer is complete; reads no more of a head than status and length. */
+/** True when the response is complete. Only the status and the length are read from its header. */
 function answerParser(): (piece: Buffer) => boolean {
   let head: Buffer = Buffer.alloc(0);
   let missing = -1;
@@ -193,7 +193,7 @@ function answerParser(): (piece: Buffer) => boolean {
   };
 }
 
-/** A whole request as bytes. */
+/** A complete request as bytes. */
 export function requestBytes(
   path: string,
   body: Uint8Array,

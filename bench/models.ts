@@ -36,7 +36,7 @@ const stage = {
   program: "stage.py",
 };
 
-/** A vector of sixteen numbers that comes back under its own name. */
+/** A model that returns a vector of sixteen numbers unchanged. */
 export const onward: BenchModels = {
   onward: {
     config: `backend: "python"\n${tensor("input", "X", "TYPE_FP32", "16")}${tensor("output", "X", "TYPE_FP32", "16")}${cpu}`,
@@ -44,7 +44,7 @@ export const onward: BenchModels = {
   },
 };
 
-/** Three small Python steps in a row. */
+/** Three small Python steps in sequence. */
 export const threeSteps: BenchModels = {
   before: stage,
   middle: stage,
@@ -57,7 +57,7 @@ export const threeSteps: BenchModels = {
   },
 };
 
-/** Sends as many responses to a request as it asks for. */
+/** Sends the number of responses that the request contains. */
 export const decoupled: BenchModels = {
   decoupled: {
     config: `backend: "python"\n${tensor("input", "COUNT", "TYPE_INT32", "1")}${tensor("output", "INDEX", "TYPE_INT32", "1")}${cpu}model_transaction_policy { decoupled: true }\n`,
@@ -73,8 +73,8 @@ export const weighty: BenchModels = {
 };
 
 /**
- * A tenant's ensemble of three Python steps, the middle one with weights of its own. `suffix` ends the names of the models.
- * Outputs beside the result: the tenant's number, and how many responses its middle step has sent since it was loaded.
+ * A tenant's ensemble of three Python steps. The middle one has its own weights. `suffix` ends the names of the models.
+ * Further outputs are the tenant's number, and the number of responses of the middle step since its load.
  */
 export function tenantEnsemble(weights: Uint8Array, suffix = ""): BenchModels {
   const scorer = {

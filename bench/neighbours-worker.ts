@@ -14,7 +14,7 @@ export interface Neighbours {
   readonly rowsPerSecond: number;
 }
 
-/** The thread's message after it was told to stop and has finished its current object. */
+/** The thread's message after the stop was requested and its current object is finished. */
 export interface NeighboursDone {
   readonly rows: number;
   readonly rowsSeconds: number;

@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { Worker } from "node:worker_threads";
 import type { Neighbours, NeighboursDone } from "./neighbours-worker.ts";
 
-/** Does `work` while a thread uploads and records, and gives what came of it with what the thread did. */
+/** Runs `work` while a thread uploads objects and records metrics. Returns its result and the figures of the thread. */
 export async function withNeighbours<Result>(
   workerData: Neighbours,
   work: () => Promise<Result>,

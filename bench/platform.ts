@@ -26,7 +26,7 @@ const image = "sagemaker-tritonserver:latest";
 const role = "arn:aws:iam::123456789012:role/bench";
 const startTimeoutMs = 60_000;
 
-/** `galatea up` over a data directory, with what the rows ask of it through the AWS clients. */
+/** `galatea up` over a data directory, and the operations of the AWS clients that rows use. */
 export interface Platform extends AsyncDisposable {
   readonly port: number;
   readonly pid: number;
@@ -41,7 +41,7 @@ export interface Platform extends AsyncDisposable {
     name: string,
     prefix: string,
     instanceType: string,
-    /** `environment` is its container's. */
+    /** `environment` has the variables of the container. */
     more?: { readonly environment?: Record<string, string>; readonly instanceCount?: number },
   ): Promise<void>;
   createModel(name: string, key: string, environment: Record<string, string>): Promise<void>;
@@ -84,7 +84,7 @@ async function spawnPlatform(dataDirectory: string, verifies: boolean) {
   return { port, pid: child.pid ?? 0, upMs: performance.now() - startMs, end };
 }
 
-/** An open one believes every signature; one that `verifies` has the bench's key. */
+/** `open` accepts every signature; `verifies` requires the bench's key. */
 export async function startPlatform(dataDirectory: string, { verifies = false } = {}): Promise<Platform> {
   const { port, pid, upMs, end } = await spawnPlatform(dataDirectory, verifies);
   const settings = clientSettings(port);
@@ -96,7 +96,7 @@ export async function startPlatform(dataDirectory: string, { verifies = false } 
     return end(signal);
   };
   await s3.send(new CreateBucketCommand({ Bucket: benchBucket })).catch(async (error: unknown) => {
-    // A row may start the platform again over its data.
+    // A row may restart the platform over the same data.
     if (error instanceof BucketAlreadyOwnedByYou) return;
     await endBy("SIGKILL");
     throw error;
@@ -228,14 +228,14 @@ export function callSageMaker(port: number, operation: string, input: object): P
   return requestOk(port, "POST", "/", Buffer.from(JSON.stringify(input)), sageMakerHeaders(operation));
 }
 
-/** A fresh data directory has no Python environment yet: one endpoint of its own makes it, before any clock starts. */
+/** A fresh data directory has no Python environment yet. A separate endpoint creates it before the measurement starts. */
 export async function warmUp(platform: Platform): Promise<void> {
   await platform.putArchive("warm/add_sub.tar.gz", addSub);
   await platform.createMultiModelEndpoint("warm", "warm/", "ml.m5.large");
   await requestOk(platform.port, "POST", "/endpoints/warm/invocations", addSubBody, invokeHeaders("add_sub.tar.gz"));
 }
 
-/** A metric of an endpoint since it is there, as CloudWatch tells it. Throws when there is none: a guess would be judged. */
+/** Returns a metric of an endpoint since its creation, from CloudWatch. Throws if there is none, because a default would be judged. */
 export async function metricStatistics(
   platform: Platform,
   namespace: string,

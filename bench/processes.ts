@@ -2,7 +2,7 @@ import { readdir, readFile } from "node:fs/promises";
 
 export interface TreeMemory {
   readonly processCount: number;
-  /** Pages that belong to one process alone. */
+  /** Bytes of pages that belong to one process only. */
   readonly privateBytes: number;
   /** Shared pages divided among those that share them. */
   readonly proportionalBytes: number;
@@ -26,7 +26,7 @@ export async function treeMemory(pid: number): Promise<TreeMemory> {
 /** Microseconds of a clock tick, the unit of CPU times in /proc. */
 const tickUs = 10_000;
 
-/** The time on processors that the same processes have had, and children of theirs that have ended. */
+/** CPU time of the same processes, and of their children that have ended. */
 export async function treeCpuUs(pid: number): Promise<number> {
   let us = 0;
   for (const member of await processTree(pid)) us += await cpuUs(member, [11, 12, 13, 14]);

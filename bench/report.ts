@@ -11,14 +11,14 @@ export interface RowReport {
   readonly verdicts: readonly Verdict[];
   /** Conditions and assumptions of the figures. */
   readonly notes: readonly string[];
-  /** Why there are none. */
+  /** The reason for missing figures. */
   readonly failure: string | null;
 }
 
 const figure = (value: number | null) =>
   value === null ? "" : value >= 100 ? value.toFixed(0) : value >= 1 ? value.toFixed(2) : value.toFixed(4);
 
-/** The table that is printed: both absolute figures, the ratio, the goal and whether it is reached; below it the notes. */
+/** The printed table: both absolute figures, the ratio, the goal and whether it is reached, and the notes below. */
 export function printedTable(reports: readonly RowReport[]): string {
   const lines = [["what", "ours", "oracle", "ratio", "to reach", ""]];
   for (const report of reports) {

@@ -42,7 +42,7 @@ export const identityMessage = (byteLength: number): Uint8Array =>
     }),
   );
 
-/** A request of the decoupled model for so many answers, as a message of gRPC. */
+/** A request to the decoupled model for a number of responses, as a gRPC message. */
 export const decoupledMessage = (answers: number): Uint8Array =>
   toBinary(
     ModelInferRequestSchema,
@@ -77,7 +77,7 @@ export function identityRequest(byteLength: number): Uint8Array {
   });
 }
 
-/** `count` numbers with fractions, as those of a picture, as JSON in both directions. */
+/** `count` numbers with fractions, like those of a picture, as JSON in both directions. */
 export function identityJsonRequest(count: number): Uint8Array {
   const data = Array.from({ length: count }, (_, index) => ((index * 7919) % 256) / 255);
   const input = { name: "INPUT0", datatype: "FP32", shape: [count], data };

@@ -8,9 +8,9 @@ export interface Row {
 
 export interface BenchContext {
   readonly oracle: Environment;
-  /** Alternating rounds: each measures both, one after the other. */
+  /** Number of alternating rounds: each measures both servers, one after the other. */
   readonly rounds: number;
-  /** Short runs that only prove that the row works. */
+  /** True for short runs that only prove that the row works. */
   readonly quick: boolean;
   /** Options of the row `zipf`. */
   readonly zipfModels: number;
@@ -27,8 +27,8 @@ export interface Measure {
   readonly ours: readonly number[];
   /** Figures of the other server in the same rounds; empty if nothing is compared. */
   readonly oracle: readonly number[];
-  /** Ours divided by the oracle's, or, where `oracle` is empty, ours itself. */
-  /** null: printed for its own sake. */
+  /** Our figure divided by the oracle's; our figure itself if `oracle` is empty. */
+  /** The goal; null for a figure that is printed for information only. */
   readonly goal: Goal | null;
 }
 
@@ -42,7 +42,7 @@ export interface Verdict {
   readonly measure: Measure;
   readonly oursMedian: number;
   readonly oracleMedian: number | null;
-  /** Median of the rounds' ratios; null where nothing is compared. */
+  /** Median of the rounds' ratios; null if nothing is compared. */
   readonly ratioMedian: number | null;
   readonly reached: boolean;
 }

@@ -8,7 +8,7 @@ export interface BenchResponse {
   readonly body: Buffer;
 }
 
-/** One request outside the load: set-up, loads, checks. */
+/** Sends one request that is not part of the load: set-up, loads, checks. */
 export function sendRequest(
   port: number,
   method: string,
@@ -39,7 +39,7 @@ export function sendRequest(
   });
 }
 
-/** The same, refusing every answer but 200. */
+/** Sends a request like `sendRequest`, and rejects for any status but 200. */
 export async function requestOk(...args: Parameters<typeof sendRequest>): Promise<Buffer> {
   const answer = await sendRequest(...args);
   if (answer.status !== 200)

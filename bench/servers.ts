@@ -5,11 +5,11 @@ import { fileURLToPath } from "node:url";
 import { startGalatea, startOracle, type RunningServer } from "../conformance/environments/index.ts";
 import type { BenchContext } from "./row.ts";
 
-/** A model of a bench: its configuration and the program in `bench/models`; null for ensembles. */
+/** A model of a bench: its configuration and its program in `bench/models`; null for ensembles. */
 export interface BenchModel {
   readonly config: string;
   readonly program: string | null;
-  /** Further files beside the program, by name. */
+  /** Further files next to the program, by name. */
   readonly files?: Readonly<Record<string, Uint8Array>>;
 }
 
@@ -44,7 +44,7 @@ export interface Pair extends AsyncDisposable {
   readonly oracle: RunningServer;
 }
 
-/** Both servers with the same models; the one that is not measured is idle. */
+/** Both servers with the same models; the server that is not measured is idle. */
 export async function startPair(context: BenchContext, models: BenchModels, options: PairOptions = {}): Promise<Pair> {
   const directory = await mkdtemp(join(tmpdir(), "galatea-bench-"));
   await writeModels(directory, models);
@@ -100,7 +100,7 @@ export async function alternate(
   return figures;
 }
 
-/** Measures runs with several figures, one for each of `whats`. */
+/** Measures runs with several figures, one for each name in `whats`. */
 export async function alternateAll(
   context: BenchContext,
   servers: { readonly galatea: RunningServer; readonly oracle: RunningServer },

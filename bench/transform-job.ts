@@ -16,7 +16,10 @@ const logGroup = "/aws/sagemaker/TransformJobs";
 const lookMs = 500;
 const endedMsMax = 600_000;
 
-/** Runs a job to its end. The time is that between the lines of its log that say that it runs and that it is over: no container's start or end is in it. */
+/**
+ * Runs a job until it completes. The time is the difference between the job's log lines about its start and its end; it
+ * excludes the start and the end of containers.
+ */
 export async function runTransform(port: number, job: BenchJob): Promise<{ readonly elapsedMs: number }> {
   const sagemaker = new SageMakerClient(clientSettings(port));
   const logs = new CloudWatchLogsClient(clientSettings(port));

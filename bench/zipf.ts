@@ -20,16 +20,15 @@ export function zipf(count: number, exponent: number, random: () => number): () 
 }
 
 /**
- * How often the least-recently-used set of `capacity` holds the next of these: the hit rate nothing practical beats by much.
- * With `times`, when each was asked and answered, what is asked again before its miss was answered is no hit: no cache has
- * what is still on its way.
+ * Returns the hit rate of the least-recently-used set of `capacity` for these requests, an upper bound for practical
+ * caches. With `times` of requests and responses, a request for a key whose miss is still in progress is not a hit.
  */
 export function idealLruHitRate(
   sequence: readonly number[],
   capacity: number,
   times?: readonly { readonly startMs: number; readonly endMs: number }[],
 ): number {
-  /** Key to when its miss was answered. */
+  /** For each key, the time of the response to its miss. */
   const held = new Map<number, number>();
   let hits = 0;
   for (const [index, key] of sequence.entries()) {

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 
-/** Keeps the figures of a long run in bench/results, with date, commit and machine; says where. */
+/** Writes the figures of a long run to bench/results, with date, commit and machine, and prints the path. */
 export async function writeFigures(kind: string, figures: object): Promise<string> {
   const commit = await promisify(execFile)("git", ["rev-parse", "--short", "HEAD"]).then(
     ({ stdout }) => stdout.trim(),

@@ -1,4 +1,4 @@
-/** Numbers in [0, 1) by mulberry32: a seed tells all of them. */
+/** Returns a generator of numbers in [0, 1) (mulberry32); equal seeds give equal numbers. */
 export function seededRandom(seed: number): () => number {
   let state = seed >>> 0;
   return () => {

@@ -2,12 +2,12 @@ import { mkdir, symlink } from "node:fs/promises";
 import { join } from "node:path";
 import { cacheDirectory } from "./environments/index.ts";
 
-/** The product's Python environment, and those of frameworks, are made once for all suites: a data directory uses them by links. */
+/** The product's Python environment, and those of frameworks, are created once for all suites; a data directory links to them. */
 export async function shareMadePython(data: string): Promise<void> {
   await shareMade(data, ["python", "frameworks"]);
 }
 
-/** Links the environments of packages that models ask for, too. Installing one takes pip most of a minute on a busy machine. */
+/** Also links the environments of packages that models request. An installation takes pip most of a minute on a busy machine. */
 export async function shareMadePackages(data: string): Promise<void> {
   await shareMade(data, ["python-packages"]);
 }

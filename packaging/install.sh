@@ -8,6 +8,6 @@ rm -rf /var/lib/apt/lists/*
 useradd --uid 10001 --create-home galatea
 install --directory --owner=galatea --group=galatea --mode=700 /data
 python3 -m venv /opt/galatea
-# What models find without an environment of their own, so that the first one loads without a package index.
+# Packages for models without their own environment, so that the first one loads without a package index.
 /opt/galatea/bin/pip install --no-cache-dir "$wheel" numpy tokenizers
 ln -s /opt/galatea/bin/galatea /usr/local/bin/galatea

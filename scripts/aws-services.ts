@@ -3,11 +3,11 @@ import { registerHooks } from "node:module";
 /** Paths of the published service models and of the types that are generated from them. */
 export const specFolder = new URL("../packages/aws/src/spec/gen/", import.meta.url);
 
-/** Stands for all that a service is made of: its rows are looked at, and none is called. */
+/** A stand-in for the dependencies of a service. Its rows are read, and none of them is called. */
 const anyPart: unknown = new Proxy(function part() {}, {
   get: (_, key) => {
     if (key === Symbol.iterator) return [][Symbol.iterator].bind([]);
-    // Something to wait for is there already.
+    // A promise in the stand-in is already resolved.
     return key === "then" ? undefined : anyPart;
   },
   apply: () => anyPart,
@@ -21,8 +21,9 @@ export async function serviceRows() {
 }
 
 /**
- * The operations that each AWS service of the platform builds, by boto3's name of the service: those that its row has. Everything else of
- * a service is known by name and refused by name. Services are imported over empty models, because theirs are written from the result.
+ * The operations of each AWS service that the platform implements, by boto3's name of the service: those with a row.
+ * All other operations of a service are rejected by name. Services are imported over empty models, because their models
+ * are generated from the result.
  */
 export async function builtOperations(): Promise<ReadonlyMap<string, readonly string[]>> {
   const empty = new Set<string>();

@@ -1,8 +1,8 @@
 /**
- * Writes packages/aws/src/spec/gen/<service>.json from the service models that botocore publishes: the operations that the rows of
- * its service have, with every shape they reach, documentation stripped, plus the names of the operations that are known and not
- * built. Then aws-types.ts writes the types.
- * Run: node scripts/aws-spec.ts [--check]   (--check compares instead of writing)
+ * Writes packages/aws/src/spec/gen/<service>.json from the service models that botocore publishes. Each file has the
+ * operations with a row in its service, all shapes that they reference, without documentation, and the names of the
+ * operations that are not implemented. Then runs aws-types.ts, which writes the types. Run: node scripts/aws-spec.ts
+ * [--check] (--check compares instead of writing)
  */
 import { execFileSync } from "node:child_process";
 import { createHash } from "node:crypto";

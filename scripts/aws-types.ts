@@ -1,14 +1,14 @@
 /**
- * Writes packages/aws/src/spec/gen/<service>.ts from <service>.json: for each operation the type of its input as the gateway has parsed
- * and checked it, and of what its handler may answer.
- * Run: node scripts/aws-types.ts   (after a change of what is written here; aws-spec.ts does it too)
+ * Writes packages/aws/src/spec/gen/<service>.ts from <service>.json: for each operation the type of its input after
+ * parsing and checks, and the type of its handler's output. Run: node scripts/aws-types.ts (after a change of this
+ * file; aws-spec.ts runs it too)
  */
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { unreachable } from "@galatea/base";
 import type { ServiceModel, Shape, StructureShape } from "@galatea/aws/spec";
 import { specFolder } from "./aws-services.ts";
 
-/** A checked input has what is required and never `undefined`; an output may leave out anything by null or undefined. */
+/** A checked input has all required members and never `undefined`; an output may omit a member with null or undefined. */
 type Side = "Input" | "Output";
 
 export function serviceTypes(service: string, model: ServiceModel): string {
@@ -72,7 +72,7 @@ function typeOf(model: ServiceModel, name: string, side: Side): string {
     case "map":
       return `Readonly<Record<string, ${typeOf(model, shape.value.shape, side)}>>`;
     case "string":
-      // Outputs are not checked; what is answered there comes from records that hold words.
+      // Outputs are not checked: their enumerated values come from records as plain strings.
       if (shape.enum === undefined || side === "Output") return "string";
       return shape.enum.map((value) => JSON.stringify(value)).join(" | ");
     case "timestamp":

@@ -46,7 +46,7 @@ function compile(): void {
   run("tsc", ["-p", join(root, "tsconfig.build.json")]);
 }
 
-/** Ends this program where the other one fails. */
+/** Ends this program with the exit code of a command that fails. */
 function run(program: string, args: readonly string[]): void {
   const { status } = spawnSync(program, args, { stdio: "inherit" });
   if (status !== 0) process.exit(status ?? 1);
@@ -69,9 +69,9 @@ function publish(name: string): void {
 }
 
 /**
- * The manifest with compiled files in its exports. The command's has the other packages bundled, what all of them depend on, and the Node that
- * the workspace pins, which is why any Node can install it. A bundled package names no dependencies: `npm i -g` takes these for bundled too and
- * leaves their folders empty.
+ * Returns the manifest with compiled files in its exports. The manifest of the command bundles the other packages and
+ * depends on their dependencies and on the pinned Node, so that any Node can install it. A bundled package has no
+ * dependencies: `npm i -g` would treat them as bundled and leave their folders empty.
  */
 function publishedManifest(name: string): object {
   const { devDependencies: _, optionalDependencies: __, scripts: ___, ...read } = manifestOf(name);
@@ -101,7 +101,7 @@ function writeManPage(): void {
   writeFileSync(join(command, "man/galatea.1"), manPage(commands, serverVersion));
 }
 
-/** The packages that carry Node, by name. */
+/** The packages that contain Node, by name. */
 function pinnedNode(): object {
   const { optionalDependencies = {} } = JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as Manifest;
   return Object.fromEntries(Object.entries(optionalDependencies).filter(([name]) => name.startsWith("node-")));

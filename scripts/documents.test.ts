@@ -10,7 +10,7 @@ const isElsewhere = (path: string) => /(^|\/)(node_modules|\.galatea)(\/|$)/.tes
 const documents = globSync("**/*.md", { cwd: root, exclude: isElsewhere });
 const textOf = (path: string) => readFileSync(join(root, path), "utf8");
 
-/** Returns the anchors of a document's headings, as code hosts and VitePress make them. */
+/** Returns the anchors of a document's headings, as code hosts and VitePress generate them. */
 function anchorsOf(path: string): readonly string[] {
   const prose = textOf(path).replaceAll(/^```[\s\S]*?^```/gm, "");
   return [...prose.matchAll(/^#+ (.*)$/gm)].map(([, heading = ""]) =>

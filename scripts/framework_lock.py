@@ -24,7 +24,7 @@ environments = ["sys_platform == 'linux' and implementation_name == 'cpython'"]
 
 
 def main() -> None:
-    """Resolves, and writes the file anew."""
+    """Resolves the versions and writes the file."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("uv")
     parser.add_argument("out", type=Path)

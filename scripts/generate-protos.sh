@@ -20,5 +20,5 @@ generate() {
 }
 generate packages/server/src/modelconfig/gen model_config.proto
 generate packages/server/src/protocols/kserve-grpc/gen grpc_service.proto health.proto reflection_v1.proto reflection_v1alpha.proto
-# The configuration's messages are generated once, where they belong.
+# The messages of the configuration are generated once, in the module that uses them.
 sed -i 's#"./model_config_pb.js"#"../../../modelconfig/gen/model_config_pb.js"#' packages/server/src/protocols/kserve-grpc/gen/grpc_service_pb.*

@@ -24,7 +24,7 @@ const koffi = join(
   `../node_modules/@koromix/koffi-linux-${process.arch}/linux_${process.arch}/koffi.node`,
 );
 
-/** A checkout whose packages are those of an older package-lock.json, with a Node of its own among them. */
+/** A checkout with the packages of an older package-lock.json, including a Node. */
 before(async () => {
   root = await realpath(await mkdtemp(join(tmpdir(), "gal-install-")));
   await mkdir(join(root, "scripts"));

@@ -9,9 +9,9 @@ import { CreateEndpointConfigCommand, CreateModelCommand, SageMakerClient } from
 import { serverVersion } from "../packages/galatea/src/app/index.ts";
 
 /**
- * `node scripts/keep-data.ts`: writes the records that this release leaves, as small as they can be, to
- * packages/galatea/test/kept-data/<version>.tar.gz, which later releases have to open. Run it once before each release; the file of a
- * release is never written again.
+ * `node scripts/keep-data.ts`: writes a minimal set of this release's records to
+ * packages/galatea/test/kept-data/<version>.tar.gz, which later releases have to open. Run it once before each release;
+ * the file of a release is never written again.
  */
 const galatea = join(import.meta.dirname, "../packages/galatea");
 const data = await mkdtemp(join(tmpdir(), "galatea-kept-"));
@@ -28,7 +28,7 @@ const kept = ["format.json", "records/galatea.db", "records/galatea.db.commits"]
 execFileSync("tar", ["-czf", archive, "--owner=0", "--group=0", "-C", data, ...kept]);
 await rm(data, { recursive: true });
 
-/** `packages/galatea/test/data-formats.test.ts` looks for these. */
+/** `packages/galatea/test/data-formats.test.ts` expects these records. */
 async function makeRecords(endpoint: string): Promise<void> {
   const options = { endpoint, region: "us-east-1", credentials: { accessKeyId: "any", secretAccessKey: "any" } };
   const sagemaker = new SageMakerClient(options);

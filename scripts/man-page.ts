@@ -5,7 +5,7 @@ import type { Flag } from "../packages/galatea/src/options/index.ts";
 export function manPage(commands: readonly Command[], version: string): string {
   return [
     `.TH GALATEA 1 "" "galatea ${version}" "User Commands"`,
-    // Without justified lines: a long flag leaves none of its line to spread.
+    // Lines are not justified, because a long flag would leave large gaps.
     ".ad l",
     ".SH NAME",
     "galatea \\- model server and hosting platform",
@@ -36,7 +36,7 @@ function flagLines([name, { placeholder, about, default: fallback = "" }]: reado
   return [".TP", `\\fB${escaped(`--${name}`)}\\fR${value}`, line(`${about}${shown}`)];
 }
 
-/** A line of text. One that begins with a point or an apostrophe would be a request. */
+/** A line of text. A line that begins with a period or an apostrophe would be a roff request, so it is escaped. */
 function line(text: string): string {
   return escaped(text).replace(/^[.']/, "\\&$&");
 }

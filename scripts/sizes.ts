@@ -7,9 +7,9 @@ import { filesBelow, isGenerated, moduleOf, packages, programs, root, type Sourc
  * types, large folders, circles of imports between files, and imports of a package from one above it.
  */
 const listed = 10;
-/** A folder of so many lines has a row in docs/architecture/large-folders.md. */
+/** A folder with at least this number of lines has a row in docs/architecture/large-folders.md. */
 const largeFolderLines = 1500;
-/** The packages in the order of their imports: each imports only those before it. */
+/** The packages in the order of their imports: each imports only earlier ones. */
 const order = ["base", "server", "runtimes", "hosting", "aws", "tools", "galatea"];
 
 const product = filesBelow(packages).filter((file) => file.isPublished && !isGenerated(file));
@@ -70,7 +70,7 @@ function widestOptions(): [string, number][] {
   return found.toSorted((one, other) => other[1] - one[1]).slice(0, listed);
 }
 
-/** Groups of files that import each other, over any number of steps (Tarjan's strongly connected components). */
+/** Returns groups of files that import each other, over any number of steps (Tarjan's strongly connected components). */
 function circles(files: readonly SourceFile[]): string[][] {
   const byPath = new Map(files.map((file) => [file.path, file]));
   const indexes = new Map<string, number>();

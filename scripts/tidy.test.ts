@@ -81,7 +81,7 @@ test("a package imports the packages of its manifest, and its manifest names no 
         const [, imported] = /^(@[^/]+\/[^/]+|[^./@][^/]*)/.exec(specifier) ?? [];
         if (imported !== undefined && !imported.startsWith("node:")) needed.add(imported);
       }
-    // Types alone come from development dependencies.
+    // Imports of types alone may come from development dependencies.
     const { dependencies = {}, devDependencies = {} } = manifest(name);
     for (const each of needed)
       if (!(each in dependencies || each in devDependencies))
@@ -187,7 +187,7 @@ test("every dependency has its line in DEPENDENCIES.md", () => {
 
 test("every published file is reached from main.ts or an example, not only from its own test or index", () => {
   const examples = filesBelow(join(root, "examples"));
-  // The agent of a node apart from its platform: the command runs all instances in its own process so far.
+  // The agent of a node without its platform: so far the command runs all instances in its own process.
   const remoteAgent = join(packages, "hosting/src/instance-agent-http/index.ts");
   const entries = [join(packages, "galatea/src/main.ts"), remoteAgent, ...examples.map(({ path }) => path)];
   const reached = entries.map((entry) => reachedFrom(entry, [...everything, ...examples]));

@@ -6,13 +6,13 @@ import { testTimeoutMs } from "../packages/base/src/core/eventually-fixture.ts";
 import { compileCache, root } from "./source-tree.ts";
 
 /**
- * The unit tests, in one process more than there are processors: many tests wait for processes and clocks of their own. (Node's runner
- * leaves one processor out, which on two is half of them.) Compiled code is kept between runs. What they leave in the temporary directory
- * fails the run. With paths of packages (`packages/server`) it runs only theirs.
+ * Runs the unit tests in one process more than there are cores, because many tests wait for processes and clocks.
+ * (Node's runner leaves one core unused, which is half of two.) Compiled code is kept between runs. Files that tests
+ * leave in the temporary directory fail the run. With paths of packages (`packages/server`) it runs only their tests.
  */
 const chosen = process.argv.slice(2).filter((each) => each.startsWith("packages/"));
 const options = process.argv.slice(2).filter((each) => !each.startsWith("packages/"));
-// Short: the names of sockets lie below it.
+// Short, because paths of sockets are below it.
 const temporary = mkdtempSync(join(tmpdir(), "u-"));
 // World-readable like the system's temporary directory, because some tests run as another user.
 chmodSync(temporary, 0o1777);
@@ -20,7 +20,7 @@ const { status, signal } = spawnSync(
   process.execPath,
   [
     "--test",
-    // Longer than a test waits for a condition, whose text it then fails with.
+    // Longer than a test's wait for a condition, so that the wait fails first, with the text of the condition.
     `--test-timeout=${testTimeoutMs + 60_000}`,
     `--test-concurrency=${availableParallelism() + 1}`,
     ...options,

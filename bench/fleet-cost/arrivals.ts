@@ -59,7 +59,7 @@ export async function playArrivals<Response>(
   return await Promise.all(responses);
 }
 
-/** Neighbouring ranks of popularity, of which some are measured in place of all. */
+/** Adjacent ranks of popularity, of which a sample is measured. */
 export interface RankBand {
   readonly first: number;
   /** The first rank after the band. */
@@ -87,7 +87,7 @@ export interface Weighted {
   readonly weight: number;
 }
 
-/** Returns the smallest value that at least `share` of the weight does not exceed; NaN without values. */
+/** Returns the smallest value such that at least `share` of the weight is at or below it; NaN without values. */
 export function weightedQuantile(values: readonly Weighted[], share: number): number {
   const sum = values.reduce((total, { weight }) => total + weight, 0);
   let before = 0;

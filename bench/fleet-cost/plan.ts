@@ -6,7 +6,7 @@ export const memoryShareMax = 0.9;
 /** Mean share of an instance's sustained vCPUs that the load may take; the rest is for peaks. */
 export const cpuShareMax = 0.5;
 
-/** What a server takes of an instance. */
+/** The resources that a server needs. */
 export interface Need {
   readonly memoryBytes: number;
   /** Mean number of vCPUs in use. */
@@ -25,12 +25,12 @@ export interface PackedPlan extends Plan {
   readonly perInstance: number;
 }
 
-/** Returns what servers may take of one instance. */
+/** Returns the resources of one instance that servers may use. */
 export function usableOf({ memoryGib, sustainedVcpus }: InstancePrice): Need {
   return { memoryBytes: memoryGib * 2 ** 30 * memoryShareMax, vcpus: sustainedVcpus * cpuShareMax };
 }
 
-/** Returns the cheapest instance type that holds the need; throws if none does. */
+/** Returns the cheapest instance type that has the needed resources. Throws if there is none. */
 export function cheapestFor(instances: readonly InstancePrice[], need: Need): InstancePrice {
   const [cheapest] = instances.filter((each) => timesOn(each, need) >= 1).toSorted((a, b) => a.hourlyUsd - b.hourlyUsd);
   if (cheapest === undefined)
@@ -45,7 +45,7 @@ export function dedicatedPlan(instances: readonly InstancePrice[], each: Need, c
   return priced(cheapestFor(instances, each), count);
 }
 
-/** Returns the instances of one type that together hold the need, at least `countMin`. */
+/** Returns the instances of one type that together have the needed resources, at least `countMin`. */
 export function sharedPlan(instance: InstancePrice, need: Need, countMin: number): Plan {
   const usable = usableOf(instance);
   const count = Math.max(

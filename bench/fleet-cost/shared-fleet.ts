@@ -16,7 +16,7 @@ const fillClients = 2;
 
 export interface SharedFleetOptions {
   readonly arrivals: readonly Arrival[];
-  /** Responses to earlier requests are in no percentile. */
+  /** Responses to earlier requests are excluded from percentiles. */
   readonly countFromMs: number;
   readonly modelCount: number;
   readonly instanceType: string;
@@ -36,9 +36,9 @@ export interface SharedFleetFigures {
   readonly whole: Need;
   readonly archiveBytes: number;
   readonly perSecondMax: number;
-  /** First requests for models that lie in the object store alone. */
+  /** First requests for models that are only in the object store. */
   readonly filling: Percentiles;
-  /** The load: all responses; those of copies that had responded before, and the others, some of which waited for a load. */
+  /** The responses under load: those of copies that had responded before, and the others, some of which waited for a load. */
   readonly all: Percentiles;
   readonly warm: Percentiles;
   readonly first: Percentiles;
@@ -114,7 +114,7 @@ async function upload(platform: Platform, modelCount: number): Promise<number> {
   return bytes;
 }
 
-/** Invokes the models below `end` once each, the rarest first: those in memory afterwards are the most popular. */
+/** Invokes the models below `end` once each, the rarest first, so that the most popular ones are in memory afterwards. */
 async function fill(platform: Platform, end: number): Promise<readonly TenantResponse[]> {
   const responses: TenantResponse[] = [];
   await eachOf(end, fillClients, async (index) => {

@@ -30,16 +30,16 @@ export function tenantWeights(tenant: number): Uint8Array {
 
 export const tenantModels = (tenant: number, suffix = ""): BenchModels => tenantEnsemble(tenantWeights(tenant), suffix);
 
-/** A response that a client got, or why there was none. */
+/** A response that a client received, or the reason for its absence. */
 export interface TenantResponse {
   readonly tenant: number;
   readonly tookMs: number;
-  /** Whether the model had sent no response since it was loaded. */
+  /** True if the model had sent no response since its load. */
   readonly isFirst: boolean;
   readonly failure: string | null;
 }
 
-/** Sends one request to a tenant's ensemble, and checks that its own weights made the response. */
+/** Sends one request to a tenant's ensemble, and checks that the response was computed with the tenant's weights. */
 export async function invokeTenant(
   tenant: number,
   to: { readonly port: number; readonly path: string; readonly headers: Readonly<Record<string, string>> },

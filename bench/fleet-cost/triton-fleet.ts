@@ -15,9 +15,9 @@ const environment = { SAGEMAKER_TRITON_DEFAULT_MODEL_NAME: "tenant", OPENBLAS_NU
 const startsMax = 3;
 
 export interface TritonFigures {
-  /** A server alone on its machine: its memory, and its vCPUs under the share of the most popular model. */
+  /** A server alone on its machine: its memory, and the vCPUs that the share of the most popular model uses. */
   readonly alone: Need;
-  /** The mean of the sampled servers, which share the pages of their libraries on one machine; weighted to stand for all. */
+  /** The mean of the sampled servers, weighted to represent all servers. They share the pages of their libraries on one machine. */
   readonly packed: Need;
   readonly serverCount: number;
   readonly perSecondMax: number;
@@ -64,7 +64,7 @@ export async function measureTritonFleet(
     await writeModels(repository, tenantModels(tenant));
     const server = await startOracle(context.oracle, { repositories: [repository], env: environment });
     endpoints.set(tenant, { tenant, server });
-    // The first request of a server is no request of the load.
+    // The first request of a server is not part of the load.
     const { failure } = await invoke(endpoints, tenant);
     if (failure !== null) throw new Error(`tritonserver of model ${tenant}: ${failure}`);
   };
@@ -152,7 +152,7 @@ function bandWeighted(responses: readonly TenantResponse[], bands: readonly Rank
   });
 }
 
-/** Mean over all models, of which those of a band are as its sample. */
+/** Returns the mean over all models, where the sample of a band represents the band. */
 function bandMean(bands: readonly RankBand[], modelCount: number, valueOf: (rank: number) => number): number {
   const sum = bands.reduce((total, { first, end, sampled }) => total + (end - first) * mean(sampled.map(valueOf)), 0);
   return sum / modelCount;

@@ -1,4 +1,4 @@
-"""A DALI pipeline inside a Python model, as people without Triton's DALI backend serve one: one run for each batch."""
+"""A DALI pipeline inside a Python model, as users without Triton's DALI backend serve one: one run for each batch."""
 
 import json
 import os
@@ -10,7 +10,7 @@ import triton_python_backend_utils as pb_utils
 
 class TritonPythonModel:
     def initialize(self, args):
-        # The other server's DALI: Triton's interpreter finds it after its own packages.
+        # The DALI of the other server: Triton's interpreter finds it after its own packages.
         sys.path.append(json.loads(args["model_config"])["parameters"]["PACKAGES"]["string_value"])
         from nvidia.dali import Pipeline
 
@@ -24,6 +24,6 @@ class TritonPythonModel:
         given = [pb_utils.get_input_tensor_by_name(one, "encoded").as_numpy() for one in requests]
         self.pipeline.feed_input("encoded", [sample for one in given for sample in one])
         (found,) = self.pipeline.run()
-        # DALI takes its memory again for the next run.
+        # DALI reuses its output memory for the next run.
         parts = np.split(found.as_array().copy(), np.cumsum([len(one) for one in given])[:-1])
         return [pb_utils.InferenceResponse([pb_utils.Tensor("pixels", one)]) for one in parts]

@@ -1,4 +1,4 @@
-"""Answers a request with as many answers as it asks for, from `execute`."""
+"""Sends the number of responses that the request contains, from `execute`."""
 
 import numpy as np
 import triton_python_backend_utils as pb_utils

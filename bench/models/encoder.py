@@ -1,4 +1,6 @@
-"""The encoder of the MiniLM example, run by ONNX Runtime inside a Python model: one run per batch, as the original would."""
+"""The encoder of the MiniLM example, run by ONNX Runtime inside a Python model: one run for each batch, like the
+original model.
+"""
 
 import os
 

@@ -1,4 +1,6 @@
-"""A SavedModel inside a Python model, as people serve TensorFlow with Triton's Python backend: one call for each batch."""
+"""A SavedModel inside a Python model, as users serve TensorFlow with Triton's Python backend: one call for each
+batch.
+"""
 
 import json
 import os
@@ -10,7 +12,7 @@ import triton_python_backend_utils as pb_utils
 
 class TritonPythonModel:
     def initialize(self, args):
-        # The other server's TensorFlow: Triton's interpreter finds it after its own packages.
+        # The TensorFlow of the other server: Triton's interpreter finds it after its own packages.
         sys.path.append(json.loads(args["model_config"])["parameters"]["PACKAGES"]["string_value"])
         import tensorflow as tf
 

@@ -10,7 +10,7 @@ class TritonPythonModel:
     def initialize(self, args):
         path = os.path.join(os.path.dirname(os.path.abspath(__file__)), "weights.bin")
         values = np.fromfile(path, np.float32)
-        # The first number is the tenant's, so that a response says which weights it was made with.
+        # The first number is the tenant's, so that a response shows which weights computed it.
         self.tenant = np.array([values[0]], np.int32)
         self.weights = values[16:].reshape(-1, 16)
         self.answers = 0

@@ -1,4 +1,6 @@
-"""A TorchScript module inside a Python model, as people serve PyTorch with Triton's Python backend: one forward for each batch."""
+"""A TorchScript module inside a Python model, as users serve PyTorch with Triton's Python backend: one forward call
+for each batch.
+"""
 
 import json
 import os
@@ -9,7 +11,7 @@ import triton_python_backend_utils as pb_utils
 
 class TritonPythonModel:
     def initialize(self, args):
-        # The other server's torch: Triton's interpreter finds it after its own packages.
+        # The torch of the other server: Triton's interpreter finds it after its own packages.
         sys.path.append(json.loads(args["model_config"])["parameters"]["PACKAGES"]["string_value"])
         import torch
 

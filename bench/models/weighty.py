@@ -1,4 +1,4 @@
-"""Holds memory as a real model would and counts its answers: 1 is the first after a load."""
+"""Allocates memory like a real model and counts its responses, beginning with 1 after a load."""
 
 import numpy as np
 import triton_python_backend_utils as pb_utils

@@ -60,7 +60,7 @@ def loop(directory, photograph, rows, seconds):
     while time.perf_counter() - began < float(seconds):
         made.feed_input("encoded", samples)
         (given,) = made.run()
-        # A server hands bytes on, and DALI takes its own again for the next run.
+        # A server passes bytes on, and DALI reuses its memory for the next run.
         given.as_array().copy()
         count += len(samples)
     print(count / (time.perf_counter() - began))

@@ -1,4 +1,6 @@
-"""write_rivals.py sklearn|torch DIRECTORY COUNT PACKAGES: the same models as each server wants them, below a directory for each."""
+"""write_rivals.py sklearn|torch DIRECTORY COUNT PACKAGES: the same models in the format of each server, in a
+directory for each.
+"""
 
 import json
 import os
@@ -17,7 +19,7 @@ parameters { key: "PACKAGES" value { string_value: "%s" } }
 
 
 def put(directory, files):
-    """`files`: by their place below the directory, a file's path or a text."""
+    """`files` maps a path below the directory to the path of a source file or to a text."""
     for name, content in files.items():
         path = os.path.join(directory, name)
         os.makedirs(os.path.dirname(path), exist_ok=True)

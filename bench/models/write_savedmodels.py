@@ -36,7 +36,7 @@ def written(directory, kind, model, shape):
         return {"y": model(x, training=False)}
 
     module = tf.Module()
-    # A module finds no variables in a model of Keras 3 by itself.
+    # A module does not find the variables of a Keras 3 model by itself.
     module.variables_of_model = [variable.value for variable in model.variables]
     module.serve = serve
     tf.saved_model.save(module, path, serve)

@@ -12,7 +12,7 @@ import {
 } from "../../conformance/environments/index.ts";
 import { requestOk } from "../send-request.ts";
 
-/** multi-model-server and TorchServe, which came of it: a Java front end before Python processes. */
+/** multi-model-server and its successor TorchServe: a Java front end for Python processes. */
 export interface JavaServer {
   readonly environment: RivalName;
   /** Class of the server's front end, and its path below the packages. */
@@ -45,13 +45,13 @@ export const torchServe: JavaServer = {
 
 const readyTimeoutMs = 60_000;
 
-/** Lines for each request would be measured as well. */
+/** Lines for each request would affect the measurement. */
 const quietLog = `<?xml version="1.0" encoding="UTF-8"?>
 <Configuration status="WARN"><Appenders><Console name="out"><PatternLayout pattern="%m%n"/></Console></Appenders>
 <Loggers><Root level="warn"><AppenderRef ref="out"/></Root></Loggers></Configuration>
 `;
 
-/** `packages` come before those of the server's own environment: the libraries that all servers are measured with. */
+/** `packages` take precedence over the server's own environment: the libraries that all servers are measured with. */
 export async function startJavaServer(
   java: JavaServer,
   { store, packages }: { readonly store: string; readonly packages: string },

@@ -15,7 +15,7 @@ import type { BenchContext } from "../row.ts";
 import type { ComparedServer } from "./compared-server.ts";
 import { multiModelServer, register, startJavaServer, torchServe } from "./java-servers.ts";
 
-/** Directory of the models that `write_rivals.py` wrote, and of the packages that all servers share. */
+/** The directory of `write_rivals.py`: its models, and the packages that all servers share. */
 export interface RivalFiles {
   readonly directory: string;
   readonly packages: string;
@@ -29,7 +29,7 @@ const rows = Buffer.from(JSON.stringify([flower]));
 const tensor = (name: string) =>
   Buffer.from(JSON.stringify({ inputs: [{ name, shape: [1, 4], datatype: "FP64", data: flower }] }));
 
-/** Our server as a container of many models, with two workers for each as everybody's. */
+/** Our server as a multi-model container, with two workers for each model like the other servers. */
 function ours(
   kind: "scikit-learn" | "pytorch",
   { directory }: RivalFiles,
@@ -101,7 +101,10 @@ async function startMlServer({ directory, packages }: RivalFiles): Promise<Runni
   });
 }
 
-/** For a scikit-learn model: ours and the script in multi-model-server by the real toolkit, in MLServer, in Triton's Python backend. */
+/**
+ * Servers for a scikit-learn model: ours and multi-model-server with a script and the real toolkit, MLServer, and
+ * Triton's Python backend.
+ */
 export function sklearnServers(
   { oracle }: BenchContext,
   place: RivalFiles,
@@ -142,7 +145,7 @@ export function sklearnServers(
   ];
 }
 
-/** For TorchScript: ours and TorchServe, by the same functions. */
+/** Servers for TorchScript: ours and TorchServe, with the same functions. */
 export function torchServers(place: RivalFiles, numbers: number): readonly [ComparedServer, ...ComparedServer[]] {
   const data = Float32Array.from({ length: numbers }, (_, index) => Math.sin(index));
   const asked = { body: Buffer.from(data.buffer), contentType: "application/octet-stream" };

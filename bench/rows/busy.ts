@@ -12,9 +12,9 @@ const endpoint = "one";
 const rowsPerSecond = 1000;
 
 /**
- * One client of an endpoint, alone and while metrics are recorded and large objects are uploaded in parts, one always under way. The same
- * client, recorder and uploader of a bare server of `node:http`, which answers at once and drops what it is given, tell what
- * they and the machine's processors take for themselves: it has no container, no model, no metrics and no disk.
+ * One client of an endpoint, alone and while metrics are recorded and large objects are uploaded in parts. The same
+ * client, recorder and uploader also run against a bare server of `node:http`, which responds at once and drops
+ * everything. This shows their own share of the delay: the bare server has no container, model, metrics or disk.
  */
 export const busyRow = {
   name: "busy",

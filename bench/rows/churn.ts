@@ -19,7 +19,7 @@ const room = 20;
 const hashOf = (index: number) => `galateabench${index}`;
 const hashes = Array.from({ length: modelCount }, (_, index) => hashOf(index));
 
-/** Many models through the container contract with room for few: the client unloads the least recently used, for both. */
+/** More models than fit in memory, through the container contract. The client unloads the least recently used model, for both servers. */
 export const churnRow = {
   name: "churn",
   async measure(context: BenchContext): Promise<Measure[]> {
@@ -63,7 +63,7 @@ class LruClient {
     this.#server = server;
   }
 
-  /** Answered invocations per second; the set of loaded models is kept from run to run. */
+  /** Invocations per second. The set of loaded models is kept between runs. */
   async run(durationMs: number): Promise<number> {
     const startMs = performance.now();
     let answered = 0;

@@ -13,7 +13,7 @@ const program = fileURLToPath(new URL("../models/write_dali.py", import.meta.url
 const photographPath = "sklearn/datasets/images/flower.jpg";
 
 interface Shape {
-  /** Pictures of a request. */
+  /** Number of pictures of a request. */
   readonly rows: number;
   readonly clients: number;
 }
@@ -37,9 +37,9 @@ function photographRequest(photograph: Buffer, rows: number): Uint8Array {
 }
 
 /**
- * Photographs decoded, resized and normalised by one serialised pipeline on the CPU, with one thread of DALI's. The Triton that is measured
- * comes without its DALI backend, so the same pipeline runs in a model of its Python backend with the same DALI; and DALI alone runs it
- * in a loop in batches of as many pictures as a request has, with nobody to answer to.
+ * Photographs that one serialized pipeline decodes, resizes and normalizes on the CPU, with one DALI thread. The
+ * measured Triton has no DALI backend, so the same pipeline runs in a model of its Python backend with the same DALI.
+ * DALI alone runs it in a loop, in batches of the size of a request.
  */
 export const daliRow = {
   name: "dali",

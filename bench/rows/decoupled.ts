@@ -6,7 +6,7 @@ import { alternate, startPair } from "../servers.ts";
 
 const answersPerRequest = 100;
 
-/** A model that gives many answers to a request, over one gRPC stream. */
+/** A model that sends many responses to a request, over one gRPC stream. */
 export const decoupledRow = {
   name: "decoupled",
   async measure(context: BenchContext): Promise<Measure[]> {

@@ -14,7 +14,7 @@ import { temporaryDirectory } from "../servers.ts";
 const bareProgram = fileURLToPath(new URL("../bare-encoder.ts", import.meta.url));
 const batch = 8;
 
-/** Executions so far, and the nanoseconds that the server spent on them: input, run and output. */
+/** Number of executions so far, and the nanoseconds that the server spent on them: input, run and output. */
 async function encoderTimes(port: number): Promise<{ count: number; ns: number }> {
   const answer = JSON.parse((await requestOk(port, "GET", "/v2/models/encoder/stats")).toString("utf8")) as {
     model_stats: {

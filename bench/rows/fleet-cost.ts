@@ -19,11 +19,14 @@ import { weightBytesMax, weightBytesMin } from "../fleet-cost/tenants.ts";
 import { measureSharedTriton, measureTritonFleet, type TritonFigures } from "../fleet-cost/triton-fleet.ts";
 import type { BenchContext, Measure } from "../row.ts";
 
-/** The part of an instance's memory that its server and a share of the platform use, and models do not. */
+/** The share of an instance's memory that its server and a share of the platform use. */
 const serverBytes = 256 * 2 ** 20;
-/** Instances of the shared fleet that is run: as many of the smallest type as hold all models. */
+/** Instances of the measured shared fleet: the number of the smallest type that has memory for all models. */
 const sharedInstances = 3;
-/** Instances of a shared fleet of another type: one may fail. An endpoint for each model has one instance each. */
+/**
+ * Instances of a shared fleet of another type: one may fail. In a fleet with an endpoint for each model, each endpoint
+ * has one instance.
+ */
 const sharedInstancesMin = 2;
 const { instances } = instancePrices;
 
@@ -31,9 +34,9 @@ interface Scale {
   readonly modelCount: number;
   readonly perSecond: number;
   readonly durationMs: number;
-  /** Responses to earlier requests are in no percentile: they warm up both sides' servers. */
+  /** Responses to earlier requests are excluded from percentiles: they warm up the servers of both sides. */
   readonly countFromMs: number;
-  /** Sampled models in a band of ranks of a width. */
+  /** Number of sampled models in a band of a number of ranks. */
   readonly samplesOf: (width: number) => number;
   /** Models in the one tritonserver that holds several. */
   readonly sharedTritonModels: number;
@@ -113,7 +116,7 @@ function plansOf({ modelCount }: Scale, { triton, sharedTriton, galatea, instanc
   };
 }
 
-/** The plans, and what they are made from. */
+/** The plans, and their inputs. */
 function resultNotes(plans: ReturnType<typeof plansOf>, { triton, galatea }: Outcome): readonly string[] {
   const { dedicated, processes, models, tritonModel, fleet, cheapest, machine } = plans;
   const text = (what: string, { count, type, monthlyUsd }: Plan, { memoryBytes, vcpus }: Need) =>
@@ -196,7 +199,7 @@ function measuresOf({ note }: BenchContext, scale: Scale, outcome: Outcome): Mea
 
 const megabytes = (bytes: number) => `${(bytes / 1e6).toFixed(0)} MB`;
 
-/** What the figures rest on and the row does not measure. */
+/** Assumptions of the figures, and what the row does not measure. */
 function assumptions(
   { modelCount, perSecond, durationMs, countFromMs }: Scale,
   bands: readonly RankBand[],

@@ -8,12 +8,12 @@ import { temporaryDirectory } from "../servers.ts";
 
 const endpoint = "one";
 const clients = 32;
-/** Signed requests that are made before the clock starts, and sent in turn: no two of them have the same signature. */
+/** Number of requests that are signed before the measurement and then sent in sequence. No two of them have the same signature. */
 const signedCount = 10_000;
 
 /**
- * How many small requests the platform takes through in a second of its own processor time: neither the client's nor the container's
- * counts, which have processors of their own where there are more than two.
+ * Number of small requests that the platform forwards in a second of its own CPU time. CPU time of the client and the
+ * container is excluded; on more than two cores, they have cores of their own.
  */
 export const gatewayRow = {
   name: "gateway",
@@ -63,7 +63,7 @@ async function deploy(path: string, verifies: boolean): Promise<Platform> {
   return platform;
 }
 
-/** Signed as of now: a second apart, and in the body's length of spaces. */
+/** Signed for the present: each request has another time and another number of spaces in its body. */
 function signedInTurn(port: number): () => Uint8Array {
   const nowMs = Date.now();
   const text = addSubBody.toString();

@@ -13,9 +13,10 @@ import { temporaryDirectory, writeModels } from "../servers.ts";
 const instanceType = "ml.m5.4xlarge";
 
 /**
- * What the platform adds to a call of the container. One client asks for some seconds through the platform, then as long the same server with
- * the same model over its own port, in turn. Of each round the percentiles are subtracted, which is no percentile of what single calls lost:
- * no call is made both ways. A round in which the machine was held up shows up on one side alone, so there are several, and their median counts.
+ * The time that the platform adds to a call of the container. One client calls the platform for some seconds and then
+ * the same server with the same model at its own port, alternately. The percentiles of each round are subtracted; this
+ * is not a percentile of the differences, because no call is made both ways. A delay of the machine affects only one
+ * side of a round, so the median of several rounds counts.
  */
 export const invokeOverheadRow = {
   name: "invoke-overhead",
@@ -61,7 +62,7 @@ export const invokeOverheadRow = {
   },
 };
 
-/** First requests for archives that lie in the store and nowhere else; Triton's is load and invocation of one on its disk. */
+/** First requests for archives that are only in the object store. For Triton, the load and the invocation of an archive on its disk. */
 export const coldInvocationRow = {
   name: "cold-invocation",
   async measure(context: BenchContext): Promise<Measure[]> {
@@ -75,7 +76,7 @@ export const coldInvocationRow = {
     for (let index = 0; index < count; index++) {
       times.push(await timedMs(() => invoke(platform, "cold", `${index}.tar.gz`, pipelineBody)));
     }
-    // The first one of a fresh platform also starts what all further ones share.
+    // The first request to a fresh platform also starts processes that later ones share.
     context.log(
       `first ${times[0]?.toFixed(1)} ms, then ${times
         .slice(1)
@@ -115,7 +116,7 @@ async function coldAtOracle(context: BenchContext): Promise<number> {
   return median(times);
 }
 
-/** The cost of 90 MB archives: one tenant after another with the same weights. */
+/** The cost of 90 MB archives: tenants with the same weights, one after another. */
 export const coldMiniLmRow = {
   name: "cold-minilm",
   async measure(context: BenchContext): Promise<Measure[]> {
@@ -144,7 +145,7 @@ export const coldMiniLmRow = {
   },
 };
 
-/** Creates different archives, so that nothing is shared. */
+/** Creates archives with different content, so that nothing is shared. */
 function distinct(index: number) {
   return Object.fromEntries(
     Object.entries(threeSteps).map(([name, model]) => [name, { ...model, config: `${model.config}# ${index}\n` }]),

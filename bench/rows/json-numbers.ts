@@ -7,8 +7,8 @@ import { alternate, startPair } from "../servers.ts";
 const pictureNumbers = 3 * 224 * 224;
 
 /**
- * A picture's numbers as JSON, there and back, and what small requests beside it wait. They have 256 values, as pixels have, whose texts are
- * printed once each; numbers that all differ take four times as long to print.
+ * A picture's numbers as JSON in both directions, and the delay of small concurrent requests. The numbers have 256
+ * values, like pixels, so that each text is printed once; numbers that all differ take four times as long to print.
  */
 export const jsonNumbersRow = {
   name: "json-numbers",

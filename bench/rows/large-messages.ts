@@ -11,7 +11,7 @@ const numberCount = 16_384;
 
 type Goals = LoadCase["goals"];
 
-/** Rows that differ in nothing but what is sent through a Python identity model, and goals by the number of clients. */
+/** Rows that differ only in the message that a Python identity model returns, and their goals by the number of clients. */
 const identityRow = (
   name: string,
   what: string,

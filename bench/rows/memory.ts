@@ -8,7 +8,7 @@ import { startPair } from "../servers.ts";
 
 const requestsPerModel = 10;
 
-/** Private pages that each further Python model costs, after ten answered requests. */
+/** Private pages that each additional Python model costs, after ten responses. */
 export const memoryRow = {
   name: "memory",
   async measure(context: BenchContext): Promise<Measure[]> {

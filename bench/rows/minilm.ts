@@ -9,15 +9,15 @@ import { alternate, startPairOver, temporaryDirectory } from "../servers.ts";
 
 const encoderProgram = fileURLToPath(new URL("../models/encoder.py", import.meta.url));
 const path = "/v2/models/sentence_embedding/infer";
-/** Largest difference of an embedding's element between both servers. */
+/** Maximum difference of an embedding's element between both servers. */
 const tolerance = 1e-4;
 /**
- * Before the first round: V8 is done with its last tier after about 20 s of this load, and until then its compiler takes turns with
- * the encoder on the same processors.
+ * Warm-up before the first round. V8 finishes its last compilation tier after about 20 s of this load; until then its
+ * compiler competes with the encoder for the cores.
  */
 const settleMs = 25_000;
 
-/** Six words of one token each, and the two tokens that surround a sentence. */
+/** Six words of one token each, and the two tokens at the ends of a sentence. */
 const words = ["the", "cat", "sat", "on", "the", "mat"];
 const sentence = (tokenCount: number) =>
   Array.from({ length: tokenCount - 2 }, (_, index) => words[index % words.length]).join(" ");

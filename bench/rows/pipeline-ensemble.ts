@@ -37,7 +37,7 @@ export const pipelineEnsembleRow = {
   },
 };
 
-/** The models of the example, and what to ask them, readable and not. */
+/** The models of the example, and readable and unreadable requests for them. */
 async function trained(
   directory: string,
 ): Promise<{ readonly repository: string; readonly bodies: readonly Buffer[] }> {
@@ -45,7 +45,7 @@ async function trained(
   const [repository, file] = [join(directory, "models"), join(directory, "strips.json")];
   await promisify(execFile)(python, [training, "write", repository, file]);
   const strips = JSON.parse(await readFile(file, "utf8")) as readonly (readonly number[])[];
-  // The first cannot be read, and would leave the later steps little to do.
+  // The first strip is unreadable, so the later steps would have little work.
   const asked = [...strips.slice(1), ...strips.slice(0, 1)];
   return { repository, bodies: asked.map((strip) => Buffer.from(JSON.stringify({ PIXELS: strip }))) };
 }
@@ -62,7 +62,7 @@ async function container(platform: Platform, repository: string, models: readonl
   return { key, environment };
 }
 
-/** Removes the parts of the response that depend on the model's name. */
+/** Removes the fields of the response that depend on the model's name. */
 async function answerOf(platform: Platform, endpoint: string, body: Buffer): Promise<string> {
   const answer = await requestOk(platform.port, "POST", `/endpoints/${endpoint}/invocations`, body, endpointHeaders);
   const { TOPIC, SCORES } = JSON.parse(answer.toString()) as { TOPIC?: string; SCORES?: number[] };
@@ -76,7 +76,7 @@ interface Load {
   readonly clients: number;
 }
 
-/** In alternating rounds; what stands under `oracle` is the pipeline. */
+/** Alternating rounds; the figures of `oracle` are those of the pipeline. */
 async function compare(context: BenchContext, { port, body, clients }: Load): Promise<Measure[]> {
   const timing = { durationMs: context.quick ? 500 : 3000, warmUpMs: context.quick ? 200 : 500 };
   const run = (endpoint: string) => runLoad({ port, request: invocationBytes(endpoint, body), clients, ...timing });

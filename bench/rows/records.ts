@@ -27,8 +27,8 @@ const modelOf = (index: number) => `model-${index}`;
 const endpointOf = (index: number) => `endpoint-${index}`;
 
 /**
- * An account near its limits: serverless endpoints, whose instances sleep, and models, each with an object. One endpoint more has an
- * instance, so that a start of the platform has one to bring up.
+ * An account near its limits: cold serverless endpoints, and models with an object each. One additional endpoint has an
+ * instance, which a start of the platform has to start.
  */
 export const recordsRow = {
   name: "records",
@@ -92,9 +92,9 @@ interface Counts {
 /** Start times, from the start of the platform's process to the first response. */
 interface Starts {
   readonly firstMs: number[];
-  /** Time of the endpoint with an instance; all others are cold, and in service as soon as the platform responds. */
+  /** Time until the endpoint with an instance is in service. All others are cold, and in service as soon as the platform responds. */
   readonly invokedMs: number[];
-  /** Processor time until then without the instance's; on a shared machine it is more reliable than wall time. */
+  /** CPU time until then, without that of the instance; on a shared machine it is more reliable than wall time. */
   readonly processorMs: number[];
 }
 
@@ -144,7 +144,7 @@ const callsOf = ({ models, endpoints }: Counts) => [
   { operation: "DescribeModel", input: { ModelName: modelOf(Math.floor(models / 2)) } },
 ];
 
-/** Gives how long it took to have the endpoints in service. */
+/** Returns the time until the endpoints were in service. */
 async function fill({ port }: Platform, counts: Counts, log: BenchContext["log"]): Promise<number> {
   const objectsMs = await timedMs(() =>
     many(counts.models, (index) => putObject(port, keyOf(index), Buffer.from(`archive ${index}`))),
@@ -172,7 +172,7 @@ async function fill({ port }: Platform, counts: Counts, log: BenchContext["log"]
   });
 }
 
-/** Some at once, in order. */
+/** Describes several endpoints concurrently, and keeps their order. */
 async function many(count: number, act: (index: number) => Promise<void>): Promise<void> {
   let next = 0;
   const work = async () => {
@@ -190,7 +190,7 @@ async function untilAllInService(port: number): Promise<void> {
   if ((await countOf("Failed")) > 0) throw new Error("an endpoint of the bench has failed");
 }
 
-/** An endpoint whose instance is not back yet refuses. */
+/** An endpoint whose instance is not running yet rejects requests. */
 async function untilInvoked({ port }: Platform): Promise<void> {
   const headers = invokeHeaders("add_sub.tar.gz");
   const deadlineMs = performance.now() + 60_000;

@@ -23,7 +23,7 @@ const pictureNumbers = 3 * 64 * 64;
 
 const lead = (kind: Goal["kind"]): Goal => ({ kind, of: "ratio", value: 1 });
 
-/** A scikit-learn model in our container and in the servers that people use for it, two workers each, with the same libraries. */
+/** A scikit-learn model in our container and in common servers for it, with two workers each and the same libraries. */
 export const rivalsRow = {
   name: "rivals",
   async measure(context: BenchContext): Promise<readonly Measure[]> {
@@ -56,7 +56,7 @@ export const rivalsTorchRow = {
 
 const modelCount = ({ quick }: BenchContext) => (quick ? 3 : 5);
 
-/** Before anything is timed. */
+/** Warm-up before the measurement. */
 async function makeEnvironments(names: readonly RivalName[], { log }: BenchContext): Promise<void> {
   for (const name of names) await ensureEnvironment(cacheDirectory(process.env), name, { progress: log });
 }
@@ -75,7 +75,7 @@ async function written(kind: "sklearn" | "torch", directory: string, count: numb
 
 interface Kind {
   readonly what: string;
-  /** Models are called so, with a number; of one there is no number. */
+  /** The name of a model with its number; a single model has no number. */
   readonly model: string;
   readonly count: number;
 }
@@ -149,7 +149,7 @@ async function load(
   return { ...result, cpuUs: ((await treeCpuUs(pid)) - before) / result.responses };
 }
 
-/** Models after the first: until each has answered, and what all of them take when each has answered ten times. */
+/** All models after the first one: the time until each has responded, and their total memory after ten responses of each. */
 async function furtherModels(
   context: BenchContext,
   figures: Figures,
@@ -177,7 +177,7 @@ async function furtherModels(
   figures.add("memory of a further model, two workers", contender, bytes / 1e6, context);
 }
 
-/** Hardly touched by what else the machine does. */
+/** Other processes of the machine hardly affect this figure. */
 const cpuOfRequest = "processors' time of a request at 8";
 
 const kinds = [
@@ -191,7 +191,7 @@ const kinds = [
   { what: "memory of a further model, two workers", unit: "MB", goal: lead("at most") },
 ] as const;
 
-/** Figures by what was measured and of whom, one for each round. */
+/** Figures by measurement and server, one for each round. */
 class Figures {
   readonly #found = new Map<string, number[]>();
 

@@ -13,7 +13,7 @@ interface Scale {
   readonly modelCount: number;
   readonly perSecond: number;
   readonly requestCount: number;
-  /** Models of which the moves are counted. */
+  /** Number of models for which relocations are counted. */
   readonly movableCount: number;
 }
 
@@ -26,13 +26,13 @@ const scales: readonly Scale[] = [
 /** Time of a request on a pod, and the load of a model: rounded up from the rows fleet-cost and cold-invocation. */
 const [serviceMs, loadMs] = [20, 30];
 const { modelCopyColdMs: coldMs } = invocationLimits;
-/** Room of a pod, relative to the mean number of models. */
+/** Number of models that fit on a pod, relative to the mean number of models. */
 const roomRatio = 2;
-/** Share of the replay before responses are counted: hot models get their copies meanwhile. */
+/** Share of the replay before responses are counted; hot models get their copies during it. */
 const warmUpShare = 0.5;
-/** Mean requests of a pod below which the busiest one is so by chance. */
+/** Below this mean number of requests for each pod, the busiest pod is determined by chance. */
 const servedMin = 10;
-/** Pods that are added to see which models move. */
+/** Number of pods that are added to see which models are relocated. */
 const addedShare = 0.01;
 const podsPerNode = 8;
 /** Share of the nodes' memory that all pods together take. */
@@ -116,7 +116,7 @@ function replay({ podCount, modelCount, perSecond, requestCount, movableCount }:
   ];
 }
 
-/** Places the pods one after the other on nodes. */
+/** Places the pods on nodes, one after another. */
 function nodePlacement(podCount: number): Measure[] {
   const nodeCount = Math.ceil(podCount / podsPerNode);
   const capacity = { ...noResources, memoryBytes: (podBytes * podsPerNode) / nodeFill };

@@ -4,7 +4,7 @@ import { manyAddSub } from "../models.ts";
 import type { BenchContext, Measure } from "../row.ts";
 import { temporaryDirectory, writeModels } from "../servers.ts";
 
-/** Start lines printed, so ready for requests. */
+/** Time until the start lines are printed, when the server accepts requests. */
 async function timeStarts(context: BenchContext, repository: string, flags: readonly string[]) {
   const ours: number[] = [];
   const oracle: number[] = [];

@@ -13,7 +13,7 @@ interface ThroughputRow {
   readonly ratioMin: number;
 }
 
-/** Rows that differ in nothing but models, request, clients and goal. */
+/** Rows that differ only in models, request, clients and goal. */
 const throughputRow = (row: ThroughputRow): Row => ({
   name: row.name,
   async measure(context: BenchContext) {
@@ -56,7 +56,7 @@ export const identityBinaryRow = throughputRow({
   ratioMin: 1.3,
 });
 
-/** Larger than what stays warm without use: each request would meet cold pages if free memory went back at once. */
+/** Larger than the memory that stays allocated without use: if free memory were released at once, each request would cause page faults. */
 export const identityLargeRow = throughputRow({
   name: "identity-binary-16",
   what: "16 MB through a Python identity model, binary",

@@ -74,7 +74,7 @@ async function putObjects(platform: Platform, count: number): Promise<void> {
   await Promise.all(Array.from({ length: putAtOnce }, putNext));
 }
 
-/** `stores`: the folder of the loop that keeps its answers, on the disk of the platform's objects. */
+/** The directory for the loop that stores its responses, on the disk of the platform's objects; null for loops that store nothing. */
 async function measureObjects(
   context: BenchContext,
   { platform, repository, recordCount }: Place,
@@ -155,7 +155,7 @@ interface BareLoop {
   readonly folder: string | null;
 }
 
-/** Requests a second of clients that each send, wait for the whole answer, and send again, until all records have been answered. */
+/** Requests per second of clients that each send, read the whole response and send again, until all records have a response. */
 async function bareLoop(port: number, { clients, recordCount, folder }: BareLoop): Promise<number> {
   const body = Buffer.from(record);
   let left = recordCount;

@@ -10,14 +10,14 @@ import { temporaryDirectory } from "../servers.ts";
 const program = fileURLToPath(new URL("../models/trees.py", import.meta.url));
 const features = 32;
 const libraries = ["xgboost", "lightgbm", "sklearn"] as const;
-/** Rows of a request, and how many clients ask at a time. */
+/** Number of rows of a request, and number of concurrent clients. */
 const batches = [
   { rows: 1, clients: 4 },
   { rows: 100, clients: 4 },
   { rows: 10_000, clients: 2 },
 ] as const;
 
-/** Random rows and their answers as binary tensors. */
+/** Random rows and their predictions as binary tensors. */
 function treesRequest(model: string, rows: number): Uint8Array {
   const data = Float32Array.from({ length: rows * features }, () => Math.random() * 4 - 2);
   const header = Buffer.from(
@@ -37,9 +37,7 @@ function treesRequest(model: string, rows: number): Uint8Array {
   return requestBytes(`/v2/models/${model}/infer`, body, { "inference-header-content-length": String(header.length) });
 }
 
-/**
- * Models of trees over HTTP, beside the library that trained them in a loop with nothing around it and with all threads that it takes.
- */
+/** Tree models over HTTP, compared with the library that trained them, which runs in a plain loop with all of its threads. */
 export const treesRow = {
   name: "trees",
   async measure(context: BenchContext): Promise<Measure[]> {
@@ -69,7 +67,8 @@ export const treesRow = {
             unit: "rows/s",
             ours,
             oracle: bare,
-            // A request of one row over HTTP is not a call: what is beside a call is the evaluation, which the next measure has.
+            // A request of one row over HTTP is not comparable with a function call. The next measurement compares the
+            // evaluation alone.
             goal: rows === 1 ? null : { kind: "at least", of: "ratio", value: 1 },
           });
           if (rows > 1) continue;

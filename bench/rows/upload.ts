@@ -14,9 +14,9 @@ const smallCount = 50;
 const warmingMebibytes = 128;
 
 /**
- * Writes the chunk so often, computing its MD5, and syncs: what nobody who keeps an object can do without. To a new file each time, as
- * an object's is: one that is overwritten gets the memory that it had in the page cache, where a virtual machine may have to ask its
- * host for new memory, which was measured to take two to three times as long.
+ * Writes the chunk a number of times, computes its MD5, and syncs: the minimum work of an object store. Each time it
+ * writes a new file, as for a new object. An overwritten file would reuse its memory in the page cache; on a virtual
+ * machine, new memory took two to three times as long.
  */
 async function writeBare(path: string, chunk: Buffer, count: number): Promise<void> {
   const hash = createHash("md5");
@@ -29,7 +29,7 @@ async function writeBare(path: string, chunk: Buffer, count: number): Promise<vo
   hash.digest();
 }
 
-/** boto3's way: parts of 8 MiB, ten at a time. Beside it the same bytes written, hashed and synced by one plain loop. */
+/** Uploads as boto3 does: parts of 8 MiB, ten at a time. For comparison, one plain loop writes, hashes and syncs the same bytes. */
 export const uploadRow = {
   name: "upload",
   async measure(context: BenchContext): Promise<Measure[]> {
@@ -46,7 +46,8 @@ export const uploadRow = {
       await new Upload({ client, params, partSize: 8 * mebi, queueSize: 10 }).done();
     };
     const path = join(bare.path, "bare");
-    // A client and a server that have just started compile their code and start their threads: a fifth of a second of the first upload.
+    // A client and a server that have just started compile their code and start threads, which takes a fifth of a
+    // second of the first upload.
     const warming = whole.subarray(0, warmingMebibytes * mebi);
     await upload("warming", warming);
     await writeBare(`${path}-warming`, warming.subarray(0, mebi), warmingMebibytes);

@@ -13,7 +13,10 @@ const clients = 8;
 const instanceCounts = [1, 3] as const;
 const modelCount = 60;
 
-/** The same models with Zipf's weights on one instance and on three, which have room for all: how often each is loaded. */
+/**
+ * The same models with Zipf's weights on one instance and on three, which have memory for all of them: the number of
+ * loads of each model.
+ */
 export const zipfSpreadRow = {
   name: "zipf-spread",
   async measure(context: BenchContext): Promise<Measure[]> {

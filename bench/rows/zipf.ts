@@ -22,7 +22,7 @@ const endpoint = "zipf";
 const body = Buffer.from(JSON.stringify({ inputs: [{ name: "IN", datatype: "INT32", shape: [1], data: [0] }] }));
 
 interface Outcome {
-  /** Answers of a model that had answered since its load, and first answers. */
+  /** Responses of models that had responded since their load, and first responses. */
   readonly hitsMs: number[];
   readonly missesMs: number[];
   readonly failures: string[];

@@ -12,7 +12,7 @@ const additionalLoadsMax = 2;
 
 export interface SimulationOptions {
   readonly podCount: number;
-  /** Models that a pod has room for. */
+  /** Number of models that fit on a pod. */
   readonly modelsMax: number;
   /** Time of a pod for one request; it serves one after the other. */
   readonly serviceMs: number;
@@ -33,7 +33,7 @@ interface Pod {
   readonly ordinal: number;
   inFlightCount: number;
   readonly demand: ModelDemand;
-  /** Least recently used first. */
+  /** Models on the pod, the least recently used first. */
   readonly copies: Map<string, Copy>;
   additionalLoadCount: number;
   freeAtMs: number;
@@ -51,7 +51,7 @@ export class SimulatedFleet {
   readonly #options: SimulationOptions;
   readonly #pods: readonly [Pod, ...Pod[]];
   readonly timeline = new Timeline();
-  /** Copies loaded for no request that waited for them. */
+  /** Number of copies that were loaded without a waiting request. */
   additionalCopyCount = 0;
 
   constructor(options: SimulationOptions) {
@@ -61,7 +61,7 @@ export class SimulatedFleet {
     this.#pods = [first, ...more];
   }
 
-  /** Loads each model on the pod that ranks highest for it, as far as the pod has room: the state long after the start. */
+  /** Loads each model on the pod that ranks highest for it, within the pod's capacity: the state long after the start. */
   settle(targets: Iterable<string>): void {
     const { key, modelsMax } = this.#options;
     for (const target of targets) {
@@ -168,7 +168,10 @@ function newPod(ordinal: number): Pod {
   };
 }
 
-/** Returns the share of the models that are on another pod after `addedCount` pods are added to `podCount` pods: the same share moves back when they are removed. */
+/**
+ * Returns the share of the models that are relocated after `addedCount` pods are added to `podCount` pods. The same
+ * share is relocated when they are removed.
+ */
 export function movedShare(
   targets: readonly string[],
   { podCount, addedCount, key }: { readonly podCount: number; readonly addedCount: number; readonly key: PlacementKey },

@@ -1,4 +1,4 @@
-/** Events of a simulation in the order of their simulated times; those of one time in the order in which they were added. */
+/** Events of a simulation in the order of their simulated times. Events with equal times run in the order in which they were added. */
 export class Timeline {
   /** A binary heap. */
   readonly #events: { readonly atMs: number; readonly order: number; readonly run: () => void }[] = [];
@@ -18,7 +18,7 @@ export class Timeline {
     events[index] = event;
   }
 
-  /** Runs all events, and those that they add. */
+  /** Runs all events, including those that they add. */
   run(): void {
     for (let event = this.#take(); event !== undefined; event = this.#take()) {
       this.nowMs = event.atMs;

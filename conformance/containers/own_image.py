@@ -1,4 +1,6 @@
-"""A container of one's own behind an endpoint, by boto3: python own_image.py IMAGE. Everything else comes from the environment of `galatea env`."""
+"""Tests a container image of the user behind an endpoint with boto3: python own_image.py IMAGE. All other settings
+come from the environment of `galatea env`.
+"""
 
 import io
 import json

@@ -88,7 +88,7 @@ const isAnswered = () =>
     () => true,
     () => false,
   );
-/** The processes that answer, over enough calls to reach each instance that has the model. */
+/** Returns the processes that respond, over enough calls to reach each instance that has the model. */
 async function answeringPids(): Promise<ReadonlySet<string>> {
   const pids = new Set<string>();
   for (let count = 0; count < 20; count += 1) pids.add(await textOf("pid"));

@@ -1,4 +1,4 @@
-/** Archives of a multi-model endpoint that are not what they should be: the request for that model is told, others are answered. */
+/** Invalid archives of a multi-model endpoint: the request for such a model gets an error, and other requests succeed. */
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { readdir } from "node:fs/promises";
@@ -39,7 +39,7 @@ async function assertGoodAnswers(): Promise<void> {
   assert.match(await invoke(platform, name, "good.tar.gz", faultyRequest("echo", { value: [4] })), /"data":\[4\.0\]/);
 }
 
-/** Directories below the instance's models: what was unpacked and kept. */
+/** Directories below the instance's models: unpacked and cached models. */
 async function unpacked(): Promise<string[]> {
   const instances = join(platform.place.data, "instances");
   const entries = await readdir(instances, { withFileTypes: true, recursive: true });
@@ -84,7 +84,8 @@ const broken: readonly [sentence: string, body: () => Buffer, why: string][] = [
   [
     "has a flipped bit",
     () => {
-      // Stored, not deflated: only the checksum at the end can tell. Behind gzip's head and the first tar header.
+      // Stored, not deflated: only the checksum at the end detects the change, after gzip's header and the first tar
+      // header.
       const stored = gzipSync(tar(modelEntries()), { level: 0 });
       stored[600]! ^= 4;
       return stored;
@@ -135,7 +136,7 @@ const broken: readonly [sentence: string, body: () => Buffer, why: string][] = [
   ["expands without end", expanding, "the archive expands more than 200 times"],
   [
     "nests deeper than any model",
-    // 180 characters do not fit the name field: GNU's long name goes before it.
+    // 180 characters do not fit in the name field, so GNU's long name precedes the entry.
     () => tarball(modelEntries([{ path: "long", type: "L", body: `${"d/".repeat(90)}x\0` }, { path: "x" }])),
     "a path of the archive is deeper than 64 directories",
   ],

@@ -1,4 +1,4 @@
-/** `galatea backup` of a platform that runs, and `galatea restore` of one that does not. */
+/** `galatea backup` of a running platform, and `galatea restore` of a stopped one. */
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";

@@ -1,4 +1,4 @@
-/** Model code of an endpoint that never returns: its worker ends when nobody waits any more, and what waited behind it is answered. */
+/** Model code of an endpoint that never returns: its worker is ended when no caller waits any more, and queued requests succeed. */
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
@@ -15,7 +15,7 @@ import { until } from "./until.ts";
 const name = "hung";
 const limitMs = 2000;
 
-/** What the object at the URL holds; null while there is none. */
+/** Content of the object at the URL; null while it does not exist. */
 async function textAt(platform: Platform, url: string | undefined): Promise<string | null> {
   const { pathname } = new URL(url ?? "");
   const get = new GetObjectCommand({ Bucket: bucket, Key: pathname.slice(1) });

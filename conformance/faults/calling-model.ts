@@ -6,7 +6,7 @@ import { writeFaultyModel } from "./faulty-model.ts";
 export interface CallingModel {
   readonly count?: number;
   readonly decoupled?: boolean;
-  /** In place of models/calling.py. */
+  /** The program of the model; null for models/calling.py. */
   readonly text?: string;
 }
 
@@ -21,7 +21,7 @@ instance_group { count: ${count} kind: KIND_CPU }
 model_transaction_policy { decoupled: ${decoupled} }
 `;
 
-/** Writes a model that runs the code of its requests, and may call others in it: models/calling.py. */
+/** Writes a model that runs the code of its requests, which may call other models: models/calling.py. */
 export async function writeCallingModel(repository: string, name: string, model: CallingModel = {}): Promise<void> {
   const program = fileURLToPath(new URL("models/calling.py", import.meta.url));
   await writeFaultyModel(repository, name, {
@@ -36,12 +36,12 @@ const body = (code: string) =>
     outputs: [{ name: "OUT" }],
   });
 
-/** The model runs the code. */
+/** Runs code in the model, and resolves with its result. */
 export function runCode(port: number, model: string, code: string, signal?: AbortSignal): Promise<HttpResponse> {
   return infer(port, model, body(code), signal === undefined ? {} : { signal });
 }
 
-/** What it leaves in `out`. */
+/** The value of `out` after the code has run. */
 export async function outputOfCode(port: number, model: string, code: string): Promise<string> {
   return String(outputOf(await runCode(port, model, code), "OUT")[0]);
 }

@@ -1,4 +1,4 @@
-/** Models that call each other, and what becomes of the one when something happens to the other. */
+/** Models that call each other: effects of failures of one model on the other. */
 import assert from "node:assert/strict";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";

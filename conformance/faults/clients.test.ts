@@ -1,4 +1,4 @@
-/** Clients that are slow, that go away, that take and never give: nobody else waits for them, and nothing of them stays. */
+/** Clients that are slow, disconnect, or send without reading: no other client waits for them, and their memory is released. */
 import assert from "node:assert/strict";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -65,7 +65,7 @@ async function assertNothingHeld(before: { readonly sockets: number; readonly ar
 }
 const holdings = () => ({ sockets: socketCount(), arena: arenaBytes(serving.server.pid) });
 
-/** Requests that a model has seen, this one included. */
+/** Number of requests that a model has received, including this one. */
 const executedCount = async (model: string) =>
   textOf(await infer(port, model, faultyRequest("executed"))).split(",").length;
 
@@ -171,7 +171,7 @@ test("a client that pipelines without end is disconnected, and others get their 
   assert.ok(statuses < 2000);
 });
 
-/** Occupies a model's only instance, and the place behind it that its worker reads ahead. */
+/** Occupies a model's only instance, and the slot of the request that its worker reads ahead. */
 async function occupy(model: string, name: string) {
   const answers = [infer(port, model, faultyRequest(`hold ${name}`, { id: `${name}-holder` }))];
   const marker = join(serving.repository, model, name);
@@ -179,7 +179,7 @@ async function occupy(model: string, name: string) {
   return { answers, release: () => writeFile(`${marker}.go`, "") };
 }
 
-/** Requests of a model that wait for its instance, as the server counts them. */
+/** Number of requests of a model that wait for its instance, as the server counts them. */
 async function waitingCount(model: string): Promise<number> {
   const { body } = await sendRequest(serving.server.metricsPort, { path: "/metrics" });
   const line = new RegExp(`^nv_inference_pending_request_count\\{.*model="${model}".*\\} (\\d+)$`, "m").exec(
@@ -192,9 +192,9 @@ for (const model of ["direct", "batched"] as const) {
   test(`queued requests whose clients disconnect (${model}) are never executed, and later ones are`, async () => {
     const { answers, release } = await occupy(model, "queue");
     const gone = new AbortController();
-    // The first of them may be on its way to the worker already: it is kept, not given up.
+    // The first of them may already have been sent to the worker; it is then not cancelled.
     answers.push(infer(port, model, faultyRequest("echo", { id: "next" })));
-    // An answer on another connection: the request before it has arrived.
+    // A response on another connection shows that the previous request has arrived.
     await waitingCount(model);
     const left = Array.from({ length: 20 }, (_, i) =>
       assert.rejects(infer(port, model, faultyRequest("echo", { id: `gone-${i}` }), { signal: gone.signal })),
@@ -266,7 +266,7 @@ test("a long request does not delay others while another instance is free", asyn
   const quick = () => infer(port, model, faultyRequest("echo"));
   for (let round = 0; round < 20; round++) await quick();
   const held = infer(port, model, faultyRequest("hold pair"));
-  // In the same moment, and ever after: none of them may be handed to the instance that is held.
+  // None of them may be sent to the blocked instance, now or later.
   const meanwhile = await Promise.all(Array.from({ length: 20 }, quick));
   const marker = join(serving.repository, model, "pair");
   await pidIn(`${marker}.running`);

@@ -1,4 +1,4 @@
-/** config.pbtxt broken in many ways, brought by the load call: each is refused with what is wrong and where. */
+/** Invalid config.pbtxt files in load requests: each load is rejected with the cause and its position. */
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
 import { mkdir, rm, symlink, truncate, writeFile } from "node:fs/promises";
@@ -25,7 +25,7 @@ after(async () => {
 const edit = (from: string, to: string) => faultyConfig.replace(from, to);
 const more = (text: string) => `${faultyConfig}${text}\n`;
 
-/** `text proto|` is a sentence about a place in the file; NAME and REPOSITORY are the test's own. */
+/** `text proto|` is an error with a position in the file. NAME and REPOSITORY are those of the test. */
 const broken: readonly [sentence: string, config: string, text: string][] = [
   [
     "a bracket that is never closed",
@@ -169,7 +169,7 @@ const broken: readonly [sentence: string, config: string, text: string][] = [
 ];
 
 let count = 0;
-/** Loads what `write` has put into the repository: refused, nothing is left of it, and the good model answers. */
+/** Loads what `write` has put into the repository. The load is rejected and leaves no files, and the model `good` responds. */
 async function refusal(write: (name: string) => Promise<void>): Promise<{ name: string; error: string }> {
   const name = `broken_${(count += 1)}`;
   await write(name);

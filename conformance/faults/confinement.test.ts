@@ -1,4 +1,4 @@
-/** What a machine, or its operator, does not allow of what keeps tenants apart is told to whoever looks after it. */
+/** The operator is notified of confinement that the machine or the configuration does not permit. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { PutObjectCommand } from "@aws-sdk/client-s3";

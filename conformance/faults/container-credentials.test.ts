@@ -1,4 +1,4 @@
-/** Model code reaches the platform with the credentials of its instance, and with those alone. */
+/** Model code calls the platform with the credentials of its instance, and with no others. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { GetObjectCommand, ListBucketsCommand, PutObjectCommand, S3Client } from "@aws-sdk/client-s3";
@@ -11,7 +11,7 @@ import { bucket, createEndpoint, credentials, endpointIs, invoke, Platform, erro
 import { tarball } from "./tarball.ts";
 import { until } from "./until.ts";
 
-/** Answers with what its AWS clients would read, and with what the platform answers a request of its own without a signature. */
+/** Responds with what its AWS clients read, and with the platform's response to its own request without a signature. */
 const program = `import json, os, urllib.error, urllib.request
 import numpy as np
 import triton_python_backend_utils as pb_utils
@@ -99,7 +99,7 @@ test("model code signs with its instance's key, which permits only a model's ope
     assert.equal(name, "AccessDeniedException");
     assert.match(message, /^User: GALI\w+ is not authorized to perform: sagemaker:(?:DeleteEndpoint|ListModels) on/);
   }
-  // A definition that has credentials of its own gets nothing of the platform's beside them.
+  // A definition with its own credentials gets none of the platform's in addition.
   assert.deepEqual((await told(platform, "own")).environment, {
     AWS_ACCESS_KEY_ID: "mine",
     AWS_REGION: "us-east-1",

@@ -1,4 +1,4 @@
-/** Decoupled models behind the container contract, whose client goes away or does not read, and a stop while they stream. */
+/** Decoupled models behind the container contract: the client disconnects or does not read, and the server stops during streams. */
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
@@ -23,7 +23,7 @@ function textOf(event: string): string {
 const open = (serving: Serving, path: string, code: string | readonly string[]): Promise<EventStream> =>
   openEventStream(serving.server.sagemakerPort, path, bodyOf(code));
 
-/** What the model says, asked by another client. */
+/** Resolves with a value that the model reports to another client. */
 async function told(serving: Serving, path: string, expression: string): Promise<string> {
   const body = bodyOf(`sender.send(answer(${expression}), FINAL)`);
   const answer = await sendRequest(serving.server.sagemakerPort, { path, body });

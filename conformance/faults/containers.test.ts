@@ -1,4 +1,4 @@
-/** The container contract asked by a platform that is confused or hostile: each call has its answer, loaded models go on. */
+/** The container contract with invalid or hostile calls: each call gets its response, and loaded models continue. */
 import assert from "node:assert/strict";
 import { cp, mkdir, readdir, rm, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -11,7 +11,7 @@ import { pidIn, until } from "./until.ts";
 
 const flags = ["--model-control-mode=explicit"];
 
-/** Writes an archive as a platform unpacks it, and gives the path that names it on the wire. */
+/** Writes an archive as a platform unpacks it, and returns the path that identifies it in calls. */
 async function unpackInto(serving: Serving, hash: string, text: string | null = null): Promise<string> {
   await writeFaultyModel(join(serving.mlRoot, "models", hash, "model"), "m", { text });
   return `/opt/ml/models/${hash}/model`;
@@ -153,7 +153,7 @@ describe("with a memory budget", () => {
   after(async () => {
     await serving[Symbol.asyncDispose]();
   });
-  /** Holds so many mebibytes from its initialize on. */
+  /** Allocates a number of mebibytes in its `initialize`. */
   const heavy = (mebibytes: number) => `import triton_python_backend_utils as pb_utils
 class TritonPythonModel:
   def initialize(self, args):

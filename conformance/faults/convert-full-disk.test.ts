@@ -1,4 +1,4 @@
-/** `galatea convert` on a disk that fills up while it writes, and where files may not grow: a sentence, and nothing is left behind. */
+/** `galatea convert` on a disk that becomes full, and under a file size limit: it prints an error and leaves no files. */
 import assert from "node:assert/strict";
 import { execFileSync, spawnSync } from "node:child_process";
 import { mkdir, mkdtemp, readdir, rm, stat, writeFile } from "node:fs/promises";
@@ -20,16 +20,16 @@ before(async () => {
 });
 after(() => rm(directory, { recursive: true }));
 
-/** What the program ends with, in whose process no file may grow beyond so many kibibytes. */
+/** Exit code and output of the program, whose process has a file size limit in KiB. */
 function convert(args: readonly string[], fileKibibytesMax: number | null = null) {
   const words = [process.execPath, program, "convert", source, ...args];
-  // The shell that counts in kibibytes.
+  // The shell whose `ulimit` counts in KiB.
   const limited = ["bash", "-c", `ulimit -f ${fileKibibytesMax ?? "unlimited"} && exec "$@"`, "bash", ...words];
   const { status, stdout, stderr } = spawnSync(limited[0] as string, limited.slice(1), { encoding: "utf8" });
   return { status, stdout, stderr };
 }
 
-/** Both ways to say where the model goes. */
+/** Both options for the target of the model. */
 const ways = (place: string) => [
   { args: [join(place, "model.onnx")], made: join(place, "model.onnx") },
   { args: ["--repository", join(place, "models"), "--name=encoder"], made: join(place, "models", "encoder") },

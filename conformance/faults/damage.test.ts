@@ -1,4 +1,4 @@
-/** A data directory that a disk has damaged: the platform always starts, serves the rest, and logs what it lost. */
+/** A data directory on a damaged disk: the platform starts, serves the intact data, and logs what was lost. */
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { randomBytes } from "node:crypto";
@@ -27,7 +27,7 @@ const modelNames = Array.from({ length: modelCount }, (_, index) => nameOf(index
 const keys = ["a", "b/ü", "c"];
 
 let platform: Platform;
-/** As a killed platform leaves it, with all its models in the write-ahead log; and as a stopped one does. */
+/** The directory after kill -9, with all models in the write-ahead log, and after a stop. */
 const states = new Map<string, string>();
 
 before(async () => {
@@ -42,7 +42,7 @@ before(async () => {
   }
   const madeNames = async () => await readdir(join(platform.place.data, "snapshots"));
   await until("the platform writes its first snapshot", async () => (await madeNames()).some(isSnapshot));
-  // Names have seconds, and a backup replaces no file.
+  // Names contain seconds, and a backup does not overwrite a file.
   await until("the second of that snapshot is over", async () => !(await madeNames()).includes(snapshotName()));
   takeSnapshot(platform.place.data);
   await platform.kill();
@@ -55,7 +55,7 @@ after(async () => {
   await platform[Symbol.asyncDispose]();
 });
 
-/** Makes a snapshot of the running platform's records, as the platform itself does each hour. */
+/** Writes a snapshot of the running platform's records, as the platform does each hour. */
 function takeSnapshot(data: string): void {
   execFileSync(process.execPath, [main, "backup", join(data, "snapshots", snapshotName()), "--data", data]);
 }
@@ -100,7 +100,7 @@ interface Found {
   readonly log: string;
 }
 
-/** Puts the data back as `state` left it, damages it, and says what a platform that starts over it has. */
+/** Restores the data of `state`, damages it, and returns the content of a platform that starts over it. */
 async function startedOver(state: string, damage: (root: string) => Promise<void>): Promise<Found> {
   const { data } = platform.place;
   await rm(data, { recursive: true, force: true });
@@ -118,7 +118,7 @@ async function startedOver(state: string, damage: (root: string) => Promise<void
     const listed = await platform.s3.send(new ListPartsCommand({ Bucket: bucket, Key, UploadId }));
     partCount += listed.Parts?.length ?? 0;
   }
-  // It can be written to as before.
+  // The database accepts writes as before.
   await createModel("after");
   await platform.s3.send(new PutObjectCommand({ Bucket: bucket, Key: "after", Body: "after" }));
   await platform.stop();
@@ -153,7 +153,7 @@ test("one flipped bit in any file of the data directory loses nothing that the s
       const found = await startedOver(state, (root) => flip(join(root, file), chosen));
       const what = `${state} ${file} bit ${chosen}\n${found.log}`;
       const lost = modelNames.filter((name) => !found.models.includes(name));
-      // SQLite has no checksum of a page: a change within a text damages that record alone.
+      // SQLite has no checksums of pages: a change within a text damages only that record.
       assert.ok(lost.length <= (file.startsWith("records/galatea.db") ? 1 : 0), what);
       assert.deepEqual({ ...has(found), models: [...found.models, ...lost].sort() }, whole, what);
     }),

@@ -1,4 +1,4 @@
-/** What model code sees of the environment: all of the server's, and of the platform's only what was listed. */
+/** The environment of model code: all variables of a server, and only the listed ones of a platform. */
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -11,7 +11,7 @@ import { bucket, createEndpoint, endpointIs, invoke, Platform } from "./platform
 import { openServing } from "./serving.ts";
 import { tarball } from "./tarball.ts";
 
-/** Answers with its whole environment. */
+/** Responds with its whole environment. */
 const program = `import json, os
 import numpy as np
 import triton_python_backend_utils as pb_utils
@@ -72,14 +72,14 @@ test("CreateModel's Environment reaches model code; the platform's own variables
     environment: given,
   });
   await endpointIs(platform, "settings", "InService");
-  // Whose container it is, a list of processes shows.
+  // A list of processes shows the endpoint of the container.
   const [server = 0] = platform.servers();
   assert.match(readFileSync(join("/proc", String(server), "cmdline"), "utf8"), /\0--id=settings\/all\/[\w-]+\0/);
   const answer = await invoke(platform, "settings", null, faultyRequest("tell"));
   const { outputs } = JSON.parse(answer) as { outputs: { data: string[] }[] };
   const environment = seen(outputs[0]?.data[0] ?? "");
   assert.deepEqual(chosen(environment, Object.keys(given)), given);
-  // Where a tenant may write, and all that it needs of its user.
+  // The directories that a tenant may write to, and the files that it needs from its user.
   assert.equal(environment["HOME"], environment["TMPDIR"]);
   assert.notEqual(environment["HOME"], process.env["HOME"]);
   assert.ok(readFileSync(join("/proc", String(platform.pid), "environ"), "utf8").includes("NODE_COMPILE_CACHE="));

@@ -1,20 +1,20 @@
 import { Agent, request as httpRequest } from "node:http";
 
-/** A reply that is read as it comes. */
+/** A response that is read as it arrives. */
 export interface EventStream extends Disposable {
   readonly status: number;
   readonly contentType: string;
-  /** The bytes that have come so far, and the whole events among them. */
+  /** The received bytes, and the complete events in them. */
   readonly text: () => string;
   readonly events: () => readonly string[];
-  /** How the reply ended: null while it has not. */
+  /** The reason for the end of the response; null before the end. */
   readonly end: () => "whole" | "broken" | null;
-  /** Reads nothing from now on, or reads again. */
+  /** Stops reading, or resumes it. */
   pause(): void;
   resume(): void;
 }
 
-/** Posts a body on a connection of its own and resolves with the head of the reply; `where` is a port or a Unix socket. */
+/** Posts a body on its own connection, and resolves when the header of the response has arrived. `where` is a port or a Unix socket. */
 export function openEventStream(
   where: number | string,
   path: string,

@@ -1,4 +1,4 @@
-/** A server that cannot be created, and is to stay up all the same (`--exit-on-error=false`), answers as Triton does. */
+/** A server whose creation fails and that continues with `--exit-on-error=false` responds as Triton does. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { sendRequest } from "./http-client.ts";

@@ -4,7 +4,7 @@ import { fileURLToPath } from "node:url";
 
 const program = fileURLToPath(new URL("models/faulty.py", import.meta.url));
 
-/** DO says what goes wrong; VALUE comes back as OUT, what there is to tell as TEXT. */
+/** DO selects the fault. OUT returns VALUE, and TEXT has the results of the fault. */
 export const faultyConfig = `backend: "python"
 max_batch_size: 0
 input [
@@ -17,7 +17,7 @@ output [
 ]
 `;
 
-/** Writes `<repository>/<name>` with models/faulty.py as its program, or `text` where that is given. */
+/** Writes `<repository>/<name>` with the program models/faulty.py, or with `text`. */
 export async function writeFaultyModel(
   repository: string,
   name: string,

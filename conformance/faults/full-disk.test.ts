@@ -1,4 +1,4 @@
-/** A disk that fills up while a model is cached on it or an object is stored, and has room again later. */
+/** A disk that becomes full while a model is cached on it or an object is stored, and later has free space again. */
 import assert from "node:assert/strict";
 import { execFileSync, spawnSync } from "node:child_process";
 import { randomBytes } from "node:crypto";
@@ -130,7 +130,7 @@ if (mayMount()) {
         });
       await filled(disk, 0, async () => {
         let error: { name: string; status: number; message: string } | null = null;
-        // SQLite has some pages of its log to write over before it needs more of the disk.
+        // SQLite overwrites pages of its log before it needs more of the disk.
         for (let i = 0; error === null && i < 1000; i++) {
           error = await platform.sagemaker.send(named(`full-${i}`)).then(
             () => null,
@@ -167,7 +167,7 @@ if (mayMount()) {
       };
       await filled(join(platform.place.data, "objects"), 0, async () => {
         for (let asked = 0; asked < 5; asked += 1) await assertAnswers(platform, "small.tar.gz");
-        // What was captured before is written at the update, if it can be.
+        // Records captured before are written at the update, if the disk has space.
         await update(name);
         await until("the caller gets an error", () => platform.log().includes("captured data cannot be written"));
         await assertAnswers(platform, "small.tar.gz");

@@ -1,4 +1,4 @@
-/** Answers of decoupled models over HTTP, whose client, worker or model goes away, or does not read. */
+/** Responses of decoupled models over HTTP: the client or the worker ends, the model fails, or the client does not read. */
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { sendRequest, assertEchoes, load, unload } from "./http-client.ts";
@@ -22,7 +22,7 @@ const open = (code: string | readonly string[]) => openEventStream(serving.serve
 const left = (name: string) => leftBy(serving.repository, "streaming", name);
 const textOf = (event: string) => (JSON.parse(event.slice("data: ".length)) as { OUT: string }).OUT;
 
-/** What the model says, asked by another client. */
+/** Resolves with a value that the model reports to another client. */
 async function told(expression: string): Promise<string> {
   const { status, body } = await sendRequest(serving.server.httpPort, {
     path: generatePath,
@@ -49,7 +49,7 @@ test("a client that reads nothing stops the model at a bounded number of respons
   using stream = await open(endlessResponses("leave('stopped', sent)"));
   stream.pause();
   const count = await sentWhenStill(told);
-  // What the sockets of both sides hold, and what the model may be ahead.
+  // The bytes that the sockets of both sides buffer, and those that the model may send ahead.
   assert.ok(count < 1000, `${count} responses of 16 KiB were produced for a client that reads none`);
   await assertEchoes(serving.server.httpPort, "bystander");
   stream.resume();

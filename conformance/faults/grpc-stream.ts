@@ -10,12 +10,12 @@ import { strings } from "../kserve/requests.ts";
 
 /** An open stream to one model. */
 export interface OpenStream extends Disposable {
-  /** Texts of the answers so far, and errors as `error: <text>`; the last of a request ends with `, final`. */
+  /** Texts of the responses so far, and errors as `error: <text>`; the last response to a request ends with `, final`. */
   readonly answers: readonly string[];
-  /** Why the stream ended, null while it has not. */
+  /** The reason for the end of the stream; null before the end. */
   readonly status: number | null;
   send(code: string): void;
-  /** Reads nothing from now on, or reads again. */
+  /** Stops reading, or resumes it. */
   pause(): void;
   resume(): void;
 }

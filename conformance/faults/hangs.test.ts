@@ -1,4 +1,4 @@
-/** Model code that never returns, in every state of a model's life: unloads and stops end all the same, and nothing is left. */
+/** Model code that never returns, in every state of a model: unloads and stops complete, and leave no processes or files. */
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
@@ -20,7 +20,7 @@ before(async () => {
 });
 after(() => serving[Symbol.asyncDispose]());
 
-/** Writes its process id and waits for ever, in the function that `at` names. */
+/** Writes its process id and waits forever, in the function that `at` names. */
 function hanging(at: "complete" | "initialize" | "execute" | "finalize"): string {
   return `import os, time
 import numpy as np

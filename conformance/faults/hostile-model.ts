@@ -4,7 +4,7 @@ import { tarball } from "./tarball.ts";
 
 const programs = new URL("models/hostile/", import.meta.url);
 
-/** An archive of the model in `models/hostile`, which tries on request what no tenant may do. */
+/** Returns an archive of the model in `models/hostile`, which attempts on request what no tenant is permitted to do. */
 export function hostileArchive(weights: Uint8Array): Buffer {
   return tarball([
     { path: "m/config.pbtxt", body: faultyConfig },

@@ -16,7 +16,7 @@ export interface HttpRequest {
   readonly signal?: AbortSignal;
 }
 
-/** One request on a connection of its own; `where` is a port or a Unix socket. */
+/** Sends one request on its own connection; `where` is a port or a Unix socket. */
 export function sendRequest(where: number | string, question: HttpRequest): Promise<HttpResponse> {
   const body = question.body === undefined ? null : Buffer.from(question.body as string);
   const timeout = AbortSignal.timeout(testTimeoutMs);
@@ -70,7 +70,7 @@ export function infer(
   return sendRequest(port, { path: inferPath(model), body, ...more });
 }
 
-/** The text of a protocol error; fails on another status. */
+/** Returns the text of a protocol error. Fails for another status. */
 export function errorOf(answer: HttpResponse, status: number): string {
   assert.equal(answer.status, status, answer.body.toString());
   return (JSON.parse(answer.body.toString()) as { error: string }).error;
@@ -80,7 +80,7 @@ interface JsonOutputs {
   readonly outputs: readonly { readonly name: string; readonly data: readonly unknown[] }[];
 }
 
-/** What the model had to tell; fails on anything but 200. */
+/** Returns the TEXT output of the model. Fails for any status but 200. */
 export function textOf(answer: HttpResponse): string {
   return String(outputOf(answer, "TEXT")[0]);
 }
@@ -91,7 +91,7 @@ export function outputOf(answer: HttpResponse, name: string): readonly unknown[]
   return outputs.find((output) => output.name === name)?.data ?? [];
 }
 
-/** The model answers, and answers correctly. */
+/** Checks that the model responds correctly. */
 export async function assertEchoes(port: number, model: string): Promise<void> {
   const value = [0.5, -7, 1e9];
   assert.deepEqual(outputOf(await infer(port, model, faultyRequest("echo", { value })), "OUT"), value);

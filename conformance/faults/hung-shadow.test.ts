@@ -18,13 +18,13 @@ import { tarball } from "./tarball.ts";
 import { pidIn, until } from "./until.ts";
 
 const program = readFileSync(new URL("models/faulty.py", import.meta.url), "utf8");
-/** Far below the 30 s that an instance has for its end, and above what a busy machine adds to some three seconds. */
+/** Much less than the 30 s that an instance has for its end, and more than about three seconds plus the delay of a busy machine. */
 const endMsMax = 12_000;
 let platform: Platform;
 
 before(async () => {
   platform = await Platform.open();
-  // The production variant answers at once what the shadow holds.
+  // The production variant responds at once to requests that block the shadow.
   const models = {
     answers: program.replace("while not os.path.exists", "while False and not os.path.exists"),
     holds: program,

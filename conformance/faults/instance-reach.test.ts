@@ -1,4 +1,4 @@
-/** What model code reaches with boto3 and its instance's key: its own files and outputs, and nothing of other endpoints. */
+/** Access of model code with boto3 and its instance's key: its own files and outputs, and nothing of other endpoints. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { PutObjectCommand } from "@aws-sdk/client-s3";
@@ -9,7 +9,7 @@ import { faultyConfig } from "./faulty-model.ts";
 import { bucket, createEndpoint, endpointIs, invoke, Platform, errorOfInvocation } from "./platform.ts";
 import { tarball } from "./tarball.ts";
 
-/** Fetches its vocabulary by boto3 as it loads; carries out the calls of a request and answers with the outcome of each. */
+/** Downloads its vocabulary with boto3 when it loads. Runs the calls of a request, and responds with the result of each. */
 const program = `import json, os
 import boto3
 import numpy as np
@@ -49,7 +49,7 @@ const othersLog = "/aws/sagemaker/Endpoints/victim";
 
 type Call = readonly [service: string, operation: string, keyOrArguments: string | Readonly<Record<string, unknown>>];
 
-/** Calls that read or change what is of other endpoints or of the account. */
+/** Calls that read or change resources of other endpoints or of the account. */
 const foreignCalls: readonly Call[] = [
   ["sagemaker", "list_endpoints", {}],
   ["sagemaker", "list_endpoint_configs", {}],

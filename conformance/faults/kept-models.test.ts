@@ -1,4 +1,4 @@
-/** Unpacked models over restarts of the platform: they are used again where they are what was unpacked, and nothing half done is. */
+/** Unpacked models after restarts of the platform: intact directories are reused, and incomplete ones are not. */
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { mkdir, open, readdir, stat, writeFile } from "node:fs/promises";
@@ -15,7 +15,7 @@ import { until } from "./until.ts";
 const program = readFileSync(new URL("models/faulty.py", import.meta.url));
 const name = "kept";
 const targets = ["one.tar.gz", "two.tar.gz"];
-/** Large enough to be kept once for both models. */
+/** Large enough to be stored once for both models. */
 const weights = Buffer.alloc(200_000, "w");
 
 let platform: Platform;
@@ -44,7 +44,7 @@ async function pathsBelow(ending: string): Promise<string[]> {
   return names.filter((path) => path.endsWith(ending)).map((path) => join(instances(), path));
 }
 
-/** The inodes of all files of this name in unpacked models: others after each unpacking. */
+/** Returns the inodes of all files of this name in unpacked models; each unpacking creates other inodes. */
 async function inodes(file: string): Promise<number[]> {
   const found = await Promise.all((await pathsBelow(file)).map(async (path) => (await stat(path)).ino));
   return found.toSorted((a, b) => a - b);
@@ -79,7 +79,7 @@ test("after kill -9 and after SIGTERM a model is not unpacked again, and equal f
 test("a model whose file was altered between the runs is unpacked again", async () => {
   await answersAll();
   const [first = ""] = await pathsBelow("model.py");
-  // Held open, so that its number is not given to the file that takes its place.
+  // The file stays open, so that its inode number is not reused for the file that replaces it.
   await using altered = await open(first);
   const { ino } = await altered.stat();
   await platform.kill();

@@ -1,4 +1,4 @@
-/** What goes wrong is one event in the log, however many parts of the server learn of it. */
+/** A failure is one event in the log, although several modules of the server detect it. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { faultyRequest, errorOf, infer, textOf } from "./http-client.ts";

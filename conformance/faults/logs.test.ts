@@ -1,4 +1,4 @@
-/** Readers of the log that stop: the server serves on, in bounded memory, and ends when it is told to. */
+/** Readers of the log that stop reading: the server continues in bounded memory, and stops on request. */
 import assert from "node:assert/strict";
 import { execFileSync, spawn, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
@@ -74,7 +74,7 @@ async function start(flags: (place: Workspace) => readonly string[]): Promise<Lo
   };
 }
 
-/** Many times more lines than may wait. */
+/** Many more lines than the buffer has space for. */
 async function talkMuch({ child, port }: Logging): Promise<void> {
   await assertEchoes(port, "faulty");
   const before = residentBytes(child.pid!);

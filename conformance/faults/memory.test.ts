@@ -1,4 +1,4 @@
-/** More requests than there is memory for: what does not fit is refused, what is small is answered, and all of it comes back. */
+/** More requests than memory: those that do not fit are rejected, small ones succeed, and all memory is released. */
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { gzipSync } from "node:zlib";
@@ -19,10 +19,10 @@ import { Wire } from "./wire.ts";
 
 const mebibyte = 2 ** 20;
 const boundBytes = 64 * mebibyte;
-/** What the server takes beside requests: code, heap that the collector has not looked at, stacks, buffers of sockets. */
+/** Memory that the server uses in addition to requests: code, uncollected heap, stacks, socket buffers. */
 const slackBytes = 160 * mebibyte;
 
-/** Gives back as many floats as its input says. */
+/** Returns the number of floats that its input contains. */
 const generous = `import numpy as np
 import triton_python_backend_utils as pb_utils
 
@@ -56,13 +56,13 @@ after(async () => {
   await serving[Symbol.asyncDispose]();
 });
 
-/** Bytes in flight; the question after them is itself one of 4096. */
+/** Returns the bytes in flight. The request that reads them counts 4096 bytes itself. */
 async function usedBytes(): Promise<number> {
   const { body } = await sendRequest(serving.server.metricsPort, { path: "/metrics" });
   return Number(/^galatea_request_memory_used_bytes (\d+)$/m.exec(body.toString())?.[1] ?? Number.NaN) - 4096;
 }
 
-/** Looks while `work` runs: memory stays within its bound, and small requests and health are answered. */
+/** Checks repeatedly while `work` runs that memory stays within its limit, and that small requests and health checks succeed. */
 async function whileWatched<Value>(work: Promise<Value>): Promise<Value> {
   const watch = new AbortController();
   const done = work.finally(() => watch.abort());

@@ -1,4 +1,4 @@
-/** Metrics outlive the platform: a stop, and kill -9 once their minute was written. */
+/** Metrics survive a stop of the platform, and kill -9 after their minute was written. */
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
@@ -44,7 +44,7 @@ const put = (MetricName: string, ...Values: number[]) =>
     ),
   );
 
-/** Of the last hour: count, sum, 90th percentile. */
+/** Count, sum and 90th percentile of the last hour. */
 const statistics = (MetricName: string) =>
   cloudWatch(async (client) => {
     const StartTime = new Date(Date.now() - 60 * minuteMs);

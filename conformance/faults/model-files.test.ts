@@ -1,4 +1,4 @@
-/** Model files of ONNX and of trees that are cut short, damaged or made to harm: each fails its own load with a sentence, and ends nobody else's model. */
+/** Truncated, damaged and malicious model files of ONNX and trees: each fails only its own load, with an error. */
 import assert from "node:assert/strict";
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -54,7 +54,7 @@ function treesConfig(type: ModelType, columns: number): object {
 const tensor = (name: string, shape: readonly number[], data: readonly number[]) =>
   JSON.stringify({ inputs: [{ name, datatype: "FP32", shape, data }] });
 
-/** Both neighbours answer as before. */
+/** Checks that both neighbours respond as before. */
 async function assertNeighbours(): Promise<void> {
   const { httpPort } = serving.server;
   assert.deepEqual(outputOf(await infer(httpPort, "good", tensor("x", [2], [1, 2])), "y"), [-1, -2]);
@@ -77,7 +77,7 @@ async function loadFile({ config, fileName, bytes }: ModelFile): Promise<HttpRes
   return await load(serving.server.httpPort, "tried", { parameters });
 }
 
-/** Refused with a sentence that is not about the death of a process, while the neighbours answer. */
+/** Checks that the load is rejected with an error that is not a crash of a process, and that the neighbours respond. */
 async function assertRefused(file: ModelFile): Promise<void> {
   const answer = await loadFile(file);
   const about = `${file.name}: ${answer.status} ${answer.body.toString().slice(0, 400)}`;
@@ -115,7 +115,8 @@ async function wholeFiles(): Promise<readonly ModelFile[]> {
 test("a truncated file is rejected, wherever it ends", async () => {
   for (const file of await wholeFiles()) {
     assert.equal((await loadFile(file)).status, 200, file.name);
-    // What LightGBM writes behind its trees only training needs; ONNX's last field here is the version of its operators.
+    // LightGBM's text after its trees is only needed for training; ONNX's last field in this file is the version of its
+    // operators.
     const text = Buffer.from(file.bytes).toString("latin1");
     const end = file.fileName === "model.txt" ? text.indexOf("end of trees") : file.bytes.length - 12;
     for (let cut = 0; cut < 16; cut += 1) {
@@ -156,7 +157,7 @@ const operator = (name: string, inputs: readonly string[], outputs: readonly str
   attributes,
 });
 
-/** y = x behind so many conditions, each within the one before. */
+/** y = x inside this number of nested conditions. */
 function conditions(depth: number): readonly OnnxGraph["operators"][number][] {
   if (depth === 0) return [operator("Identity", ["x"], ["y"])];
   const branch = (): OnnxGraph => ({
@@ -191,7 +192,7 @@ const count = (elements: number) => ({
   bytes: new Uint8Array(BigInt64Array.of(BigInt(elements)).buffer),
 });
 
-/** Files that were made to be refused. */
+/** Files that were written to be rejected. */
 const madeToHarm: readonly ModelFile[] = [
   onnxFile("nothing", new Uint8Array(0)),
   onnxFile("zeros", new Uint8Array(100_000)),

@@ -1,4 +1,4 @@
-/** What model code does to its own process, and what the others notice of it: nothing. */
+/** Model code that harms its own process: other models are not affected. */
 import assert from "node:assert/strict";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -24,7 +24,7 @@ after(async () => {
   await serving[Symbol.asyncDispose]();
 });
 
-/** A model of its own for a test: no other test's restarts and waits are felt. */
+/** A separate model for a test, so that restarts and delays of other tests have no effect. */
 async function loadFresh(more = "", text: string | null = null): Promise<string> {
   const name = `fresh_${(modelCount += 1)}`;
   await writeFaultyModel(serving.repository, name, { more, text });
@@ -38,7 +38,7 @@ const warmBytes = 16 * 2 ** 20;
 
 const workerPids = () => new Set(descendantsOf(serving.server.pid).map(({ pid }) => pid));
 
-/** The instance is started again after its process died, with a growing wait. */
+/** The instance is restarted after its process has died, with a growing delay. */
 async function assertRecovers(model: string): Promise<void> {
   await until("the instance responds again", async () => {
     return (await infer(port, model, faultyRequest("echo"))).status === 200;
@@ -79,7 +79,7 @@ for (const [sentence, does, text] of deaths) {
 test("each request to a model that dies repeatedly gets its response at once, and the server does not busy-loop", async () => {
   const model = await loadFresh();
   const text = errorOf(await infer(port, model, faultyRequest("exit 3")), 500);
-  // Each restart waits twice as long as the one before, 30 s at most: five more deaths take three seconds, twenty take six minutes.
+  // The delay doubles with each restart, up to 30 s: five more crashes take three seconds, twenty take six minutes.
   for (let death = 0; death < 5; death++) {
     const answer = await infer(port, model, faultyRequest("exit 3"));
     assert.equal(errorOf(answer, 500), text);
@@ -219,7 +219,7 @@ test("model code reaches neither the server nor other models, and can use its ow
   assert.equal(await ask("own_business"), "done");
   const reached = await ask(`reach ${serving.server.pid} ${other}`);
   const unconfined = /not isolated by Landlock \((.+?)\)/.exec(serving.server.log())?.[1];
-  // Older kernels confine no signals, those without Landlock nothing; the log says so there.
+  // Older kernels do not confine signals, and those without Landlock confine nothing; the log has a warning.
   if (unconfined === undefined) assert.match(reached, /^(?:signals signals)?$/);
   else assert.notEqual(reached, "");
 });
@@ -270,7 +270,7 @@ test("a view that is kept after a request whose client disconnected never change
   assert.ok(arenaBytes(serving.server.pid) >= bytesBefore + elements * 4);
   assert.equal((await infer(port, model, faultyRequest("forget"))).status, 200);
   await until("its memory is released", async () => {
-    // A worker tells what it no longer needs with its next answer.
+    // A worker reports released memory with its next response.
     await infer(port, model, faultyRequest("echo"));
     return arenaBytes(serving.server.pid) <= bytesBefore + warmBytes;
   });

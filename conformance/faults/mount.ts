@@ -3,7 +3,7 @@ import { mkdtempSync, rmdirSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-/** Whether this user may mount: where not, no small disk can be tried. */
+/** True if this user may mount file systems; otherwise tests cannot use a small disk. */
 export function mayMount(): boolean {
   const directory = mkdtempSync(join(tmpdir(), "galatea-mount-"));
   try {

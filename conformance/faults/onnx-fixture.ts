@@ -1,4 +1,4 @@
-/** What the tests of ONNX models that do harm share. */
+/** Shared code of the tests of harmful ONNX models. */
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -54,7 +54,7 @@ export async function load(
   return await shop.load(await write(shop, name, model), config, arena);
 }
 
-/** The one outcome; what a response holds is given back. */
+/** Returns the only outcome, and releases the response. */
 export async function run(model: LoadedModel, what: InferenceRequest, instance = 0): Promise<Outcome> {
   const { outcomes } = await model.instances[instance]!.execute([what]);
   const [outcome] = outcomes;
@@ -77,7 +77,7 @@ export function failureOf(outcome: Outcome): string {
   return `${outcome.code}: ${outcome.message}`;
 }
 
-/** Processes of this one: runners. */
+/** The runner processes, which are children of this process. */
 export async function runners(): Promise<readonly number[]> {
   const pids = await childrenOf(process.pid);
   return pids.filter((pid) => {
@@ -103,7 +103,7 @@ export async function until(what: string, look: () => boolean | Promise<boolean>
   }
 }
 
-/** Pages of a process that no other has. */
+/** Private pages of a process, in bytes. */
 export function privateBytes(pid: number): number {
   const rollup = readFileSync(`/proc/${pid}/smaps_rollup`, "latin1");
   let kibibytes = 0;

@@ -1,4 +1,4 @@
-/** What ONNX models hold in their runner process is what the memory budget holds for them. */
+/** The memory budget is charged with the memory that ONNX models allocate in their runner process. */
 import assert from "node:assert/strict";
 import { link, mkdir } from "node:fs/promises";
 import { join } from "node:path";
@@ -15,7 +15,7 @@ import { EngineFixture } from "../../packages/server/src/engine/engine-fixtures.
 import { releaseResponse } from "@galatea/server/inference";
 import { expanding, harmless, writeModel } from "./onnx-models.ts";
 
-/** How far the charge may be from the process's private pages: its own garbage, and what is not looked at anew. */
+/** Maximum difference between the charge and the private pages of the process: garbage, and memory that is not measured again yet. */
 const boundBytes = 16 * mebibyte;
 const gibibyteOfFloats = 256 * mebibyte;
 
@@ -24,7 +24,7 @@ async function open(options: Partial<OnnxRuntimeBackendOptions>, memoryBudgetByt
   const bench = new EngineFixture();
   bench.backends.push(shop.backend);
   bench.engine = bench.open(memoryBudgetBytes);
-  // A runner's first model brings a thread and parts of the library, which are every server's.
+  // A runner's first model starts a thread and loads parts of the library, which every server has.
   const first = await write(shop, "first", harmless);
   await (await shop.load(first, ""))[Symbol.asyncDispose]();
   const pid = await onlyRunner();
@@ -55,7 +55,7 @@ async function open(options: Partial<OnnxRuntimeBackendOptions>, memoryBudgetByt
   };
 }
 
-/** `bytes` of constants that the library keeps. */
+/** A model with `bytes` of constants, which the library keeps in memory. */
 function heavy(bytes: number): Partial<OnnxModel> {
   const count = bytes / 4;
   const weights = new Float32Array(count).map((_, index) => index);
@@ -97,7 +97,7 @@ test("a load is rejected because of memory that runs of another model have left 
   await shop.write("heavy", heavy(32 * mebibyte));
   await shop.bench.load("large");
   await shop.run("large");
-  // No timer has looked yet: asking for memory does.
+  // No timer has measured the memory yet; a request for memory measures it.
   await assert.rejects(shop.bench.load("heavy"), /Out of memory: model 'heavy'/);
 });
 

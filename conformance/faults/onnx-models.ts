@@ -1,6 +1,6 @@
 import { type OnnxModel, type OnnxGraph, writeOnnxFile } from "@galatea/server/onnx-file";
 
-/** Small ONNX models that do to their process what no model should; for tests. */
+/** Small ONNX models for tests that harm their process. */
 
 function operator(name: string, inputs: readonly string[], outputs: readonly string[], attributes = {}) {
   return { operator: name, domain: "", inputs, outputs, attributes };
@@ -8,7 +8,7 @@ function operator(name: string, inputs: readonly string[], outputs: readonly str
 
 const smallest = -2_147_483_648;
 
-/** y = x / -1 in INT32: the smallest number has no such quotient, and the processor says so with SIGFPE. */
+/** y = x / -1 in INT32: for the smallest number the quotient overflows, and the processor raises SIGFPE. */
 export const dividing: Partial<OnnxModel> = {
   graphName: "dividing",
   inputs: [
@@ -21,7 +21,7 @@ export const dividing: Partial<OnnxModel> = {
 
 export const deadlyInput = { x: [smallest], by: [-1] };
 
-/** The same division of constants, which the library does when it loads the model. */
+/** The same division of constants, which the library evaluates when it loads the model. */
 export const dividingAtLoad: Partial<OnnxModel> = {
   graphName: "dividing at load",
   inputs: [{ name: "x", type: "INT32", dims: ["n"] }],
@@ -48,7 +48,7 @@ const loopBody: OnnxGraph = {
   operators: [operator("Identity", ["goesOn"], ["stillGoesOn"]), operator("Neg", ["v"], ["w"])],
 };
 
-/** y = x after a loop without end. */
+/** y = x after an endless loop. */
 export const endless: Partial<OnnxModel> = {
   graphName: "endless",
   inputs: [{ name: "x", type: "FLOAT", dims: ["n"] }],
@@ -57,7 +57,7 @@ export const endless: Partial<OnnxModel> = {
   operators: [operator("Loop", ["", "always", "x"], ["y"], { body: loopBody })],
 };
 
-/** y = the sum of x over `elements`: as much memory for the time of a run. */
+/** y = the sum of x over `elements`, which takes as much memory during a run. */
 export function expanding(elements: number): Partial<OnnxModel> {
   return {
     graphName: `expanding ${elements}`,
@@ -70,7 +70,7 @@ export function expanding(elements: number): Partial<OnnxModel> {
   };
 }
 
-/** y = -x, for those that want no harm. */
+/** y = -x, for models that are harmless. */
 export const harmless: Partial<OnnxModel> = {
   graphName: "harmless",
   inputs: [{ name: "x", type: "FLOAT", dims: ["n"] }],

@@ -1,4 +1,4 @@
-/** ONNX models and kills that end runner processes, hang or fill them: what their neighbours lose. */
+/** Runner processes that ONNX models or kills end, block or fill: effects on their neighbours. */
 import assert from "node:assert/strict";
 import { readdirSync, readFileSync } from "node:fs";
 import { rm } from "node:fs/promises";
@@ -55,7 +55,7 @@ test("a model that crashed two processes runs in its own process, apart from oth
   assert.ok(refused.startsWith(refusal), refused);
   await negates(good);
   assert.equal(await onlyRunner(), shared);
-  // Another file is other content.
+  // Another file has other content.
   await using better = await load(shop, "better", { ...dividing, graphName: "better" });
   assert.ok(!((await run(better, division([1], [1]))) instanceof InferenceError));
 });
@@ -78,7 +78,7 @@ test("kill -9 of the process at any moment loses no block and no model", async (
     assert.equal(shop.arena.usedBytes, 0);
     await until("the isolated processes have ended or are idle", async () => !(await runners()).includes(pid));
     await until("one process is running", async () => (await runners()).length >= 1);
-    // Those apart stay for a while: they are not what the next round kills.
+    // Isolated runners continue for a while; the next round does not kill them.
     const apart = (await runners()).slice(1);
     for (const one of apart) process.kill(one, "SIGKILL");
     await until("only the shared process is running", async () => (await runners()).length === 1);
@@ -169,7 +169,7 @@ test("a run that had not started when its process died is not counted as a crash
   for (let death = 0; death < 6; death += 1) {
     await until("one process is there", async () => (await runners()).length === 1);
     const pid = await onlyRunner();
-    // It takes nothing from its sockets any more: what is asked of it lies there when it dies.
+    // The runner does not read its sockets any more: requests are in its receive buffer when it dies.
     process.kill(pid, "SIGSTOP");
     const states = () =>
       readdirSync(`/proc/${pid}/task`).map(

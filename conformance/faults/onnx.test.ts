@@ -1,4 +1,4 @@
-/** ONNX models that end, hold or fill the process they run in, served over HTTP: the server and all other models go on. */
+/** ONNX models over HTTP that end, block or fill their process: the server and all other models continue. */
 import assert from "node:assert/strict";
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -14,7 +14,7 @@ type Models = Readonly<Record<string, Partial<OnnxModel>>>;
 async function writeModels(repository: string, models: Models, config = ""): Promise<void> {
   for (const [name, model] of Object.entries(models)) {
     await mkdir(join(repository, name, "1"), { recursive: true });
-    // A fixed size: where all are open, the model would batch.
+    // A fixed size: with only variable dimensions, the model would be batched.
     const fixed = { ...model, inputs: model.inputs!.map((each) => ({ ...each, dims: [2] })) };
     await writeModel(join(repository, name, "1", "model.onnx"), { ...fixed, graphName: name });
     await writeFile(join(repository, name, "config.pbtxt"), `backend: "onnxruntime"\n${config}`);
@@ -53,7 +53,7 @@ test("a request that crashes the process gets an error, and the server and its o
     "model 'bad' has crashed its process (signal SIGFPE)",
   );
   for (let asked = 0; asked < 3; asked += 1) assertNegated(await infer(httpPort, "good", negation));
-  // The same client does it again and again: its model runs alone, then not at all.
+  // The same client repeats the request: its model runs isolated, and then is not run any more.
   for (let asked = 0; asked < 3; asked += 1) errorOf(await infer(httpPort, "bad", division), 500);
   assert.match(
     errorOf(await infer(httpPort, "bad", division), 503),

@@ -1,4 +1,7 @@
-/** Inference pipelines of real containers whose models reach further: a multi-model container in front, and a model that calls its own endpoint. */
+/**
+ * Inference pipelines of real containers whose models call other models: a multi-model container at the front, and a
+ * model that calls its own endpoint.
+ */
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { PutObjectCommand } from "@aws-sdk/client-s3";
@@ -12,7 +15,7 @@ max_batch_size: 0
 input [ { name: "X" data_type: TYPE_FP32 dims: [ 1 ] } ]
 output [ { name: "X" data_type: TYPE_FP32 dims: [ 1 ] } ]
 `;
-/** Adds a number of its own. One that is below zero first asks the endpoint that it is in, through its instance's credentials. */
+/** Adds its own number. For a negative number, it first calls its own endpoint with its instance's credentials. */
 const program = (adds: number) => `
 import datetime, hashlib, hmac, json, os, urllib.request
 import numpy as np
@@ -113,13 +116,14 @@ async function post(endpoint: string, body: object, targetModel?: string): Promi
   return reply.Body.transformToString();
 }
 
-/** Of one element the generate extension makes a number. */
+/** The generate extension converts a tensor of one element to a number. */
 async function ask(endpoint: string, number: number): Promise<number> {
   return (JSON.parse(await post(endpoint, { X: [number] })) as { X: number }).X;
 }
 
 test("a multi-model Triton container in a pipeline responds for the named model, and a Triton container after it reports that a response is not a valid request", async () => {
-  // Between them a container is needed that makes inputs of outputs: the multi-model routes of Triton know no generate extension.
+  // A container between them must convert outputs to inputs, because Triton's multi-model routes have no generate
+  // extension.
   await deploy("behind", [many("models"), single("after")]);
   const inputs = [{ name: "X", datatype: "FP32", shape: [1], data: [5] }];
   const asked = (targetModel: string) => errorOfInvocation(post("behind", { inputs }, targetModel));
@@ -141,11 +145,11 @@ test("a multi-model Triton container in a pipeline responds for the named model,
 test("a model that calls its own endpoint waits until its own timeout or the invocation's, and the pipeline continues", async () => {
   await deploy("circle", [single("first", { CALLS: "circle", PATIENCE: "1" }), single("second")]);
   assert.equal(await ask("circle", 5), 7);
-  // At the invocation's limit the error would be the platform's, without the model's words.
+  // At the invocation's time limit the error would be the platform's, without the model's text.
   const error = await errorOfInvocation(ask("circle", -3));
   assert.match(error.message, /^Received client error \(400\) from first with message ".*timed out/);
   assert.equal(await ask("circle", 5), 7);
-  // Many at once: each holds a place of the endpoint and waits for another.
+  // Many concurrent requests: each occupies a slot of the endpoint and waits for another.
   const outcomes = await Promise.all(Array.from({ length: 4 }, () => errorOfInvocation(ask("circle", -1))));
   for (const { message } of outcomes) assert.match(message, /from first with message/);
   assert.equal(await ask("circle", 5), 7);
@@ -157,6 +161,6 @@ test("a model that calls another endpoint's pipeline gets a response like any cl
     single("first", { CALLS: "called", PATIENCE: "20", GALATEA_INVOKABLE_ENDPOINTS: "called" }),
     single("second"),
   ]);
-  // (-1 + 1), + 1 and + 1 there, + 1 and + 1 here.
+  // (-1 + 1), + 1 and + 1 in the called pipeline, + 1 and + 1 in this one.
   assert.equal(await ask("calling", -1), 4);
 });

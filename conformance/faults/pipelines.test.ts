@@ -1,4 +1,4 @@
-/** Inference pipelines of real containers while something of them goes wrong: killed, updated, restarted, answering far too much. */
+/** Failures in inference pipelines of real containers: kills, updates, restarts, and responses that are too large. */
 import assert from "node:assert/strict";
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -46,7 +46,7 @@ async function create(name: string, containers: readonly string[], mode: "Serial
   await platform.sagemaker.send(new CreateEndpointCommand({ EndpointName: name, EndpointConfigName: name }));
 }
 
-/** A model and a configuration of one name. */
+/** Creates a model and a configuration with one name. */
 async function createConfig(
   name: string,
   containers: readonly string[],
@@ -58,7 +58,7 @@ async function createConfig(
     ContainerHostname: hostname,
     Image: image,
     ModelDataUrl: `s3://${bucket}/${hostname === "absent" ? "absent.tar.gz" : key}`,
-    // What the generate extension answers is what it takes.
+    // The response of the generate extension is a valid request.
     Environment: { NAME: hostname, FAULTS_MEETING: place.meeting, SAGEMAKER_TRITON_INFERENCE_TYPE: "generate" },
   });
   await sagemaker.send(
@@ -90,7 +90,7 @@ async function ask(words: string, endpoint = "pipeline", container?: string): Pr
   return (JSON.parse(reply.Body.transformToString()) as { WORDS: string }).WORDS;
 }
 
-/** The server processes of an endpoint's containers, by what their command lines say that they are. */
+/** Returns the server processes of an endpoint's containers, found by their command lines. */
 function serversOf(endpoint: string, container = "[a-z]+"): number[] {
   const title = new RegExp(`--id=${endpoint}/all/i-[0-9a-f]+/${container} `);
   const servers = new Set(platform.servers());
@@ -136,7 +136,7 @@ test("kill -9 of the middle container under load fails its running requests with
   let restoredCount = 0;
   const failures: string[] = [];
   const client = async (number: number) => {
-    // Each asks until it has been answered some times by the next life of the container.
+    // Each client sends requests until the restarted container has responded to some of them.
     for (let count = 0, afterwards = 0; afterwards < 5; count++) {
       const sentMs = performance.now();
       try {
@@ -169,7 +169,7 @@ test("a container that restarts does not affect other containers of a Direct end
   const before = platform.log().length;
   process.kill(serverOf("direct", "middle"), "SIGKILL");
   assert.equal(await ask("hello", "direct", "first"), "hello first");
-  // Until the platform has noticed, a request may still be lost with it.
+  // Until the platform has noticed the failure, a request may fail too.
   await until("the end is noticed", () =>
     /a container ended and is restarted.*container=middle/.test(platform.log().slice(before)),
   );
@@ -196,7 +196,7 @@ test("an update to another pipeline during calls loses none, and the old contain
     while (!updated.signal.aborted) answers.add(await ask("hello", "pipeline"));
   })();
   await platform.sagemaker.send(new UpdateEndpointCommand({ EndpointName: "pipeline", EndpointConfigName: "shorter" }));
-  // One request waits in the middle container: others are behind it there until the endpoint is moved.
+  // One request waits in the middle container, and others are queued after it until the endpoint is updated.
   await endpointIs(platform, "pipeline", "InService");
   assert.equal(await ask("hello"), "hello first last");
   await writeFile(join(platform.place.meeting, "middle.go"), "");

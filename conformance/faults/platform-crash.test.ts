@@ -1,4 +1,4 @@
-/** kill -9 of the platform and of each process below it, while uploads, deployments and invocations are under way. */
+/** kill -9 of the platform and of each process below it, during uploads, deployments and invocations. */
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { readdir, stat, writeFile } from "node:fs/promises";

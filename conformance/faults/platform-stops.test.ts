@@ -1,4 +1,4 @@
-/** What is meant to end while requests are under way: an endpoint's old instances, an endpoint, the platform. No request is lost. */
+/** Planned ends during requests: of an endpoint's old instances, an endpoint, and the platform. No request is lost. */
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { writeFile } from "node:fs/promises";
@@ -39,7 +39,7 @@ after(async () => {
 const put = (key: string, body: Uint8Array) =>
   platform.s3.send(new PutObjectCommand({ Bucket: bucket, Key: key, Body: body }));
 
-/** An invocation that is being executed, and ends when it is let go. */
+/** An invocation in progress, which ends when `release` is called. */
 async function holding(name: string): Promise<{ answer: Promise<string>; go: () => Promise<void> }> {
   const word = `held-${name}`;
   const answer = invoke(platform, name, target, faultyRequest(`hold ${word}`));
@@ -49,7 +49,7 @@ async function holding(name: string): Promise<{ answer: Promise<string>; go: () 
   return { answer, go: () => writeFile(`${marker}.go`, "") };
 }
 
-/** As a waiter of an SDK sends it. */
+/** Sends DescribeEndpoint as a waiter of an SDK does. */
 function describeRequest(name: string): string {
   const body = JSON.stringify({ EndpointName: name });
   const headers = [
@@ -152,7 +152,8 @@ test("at SIGTERM the platform completes running requests, does not wait for othe
   const held = await holding(name);
   const describing = connect(port, "127.0.0.1");
   describing.write(describeRequest("never"));
-  // On a connection of its own, which is let in after the one before it: its answer says that the other has been read.
+  // On its own connection, which is accepted after the previous one: its response shows that the other request was
+  // read.
   await (await fetch(platform.url)).arrayBuffer();
   const stopped = platform.stop();
   assert.match(Buffer.concat(await describing.toArray()).toString(), /"EndpointStatus":"Creating"/);

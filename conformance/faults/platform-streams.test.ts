@@ -1,4 +1,4 @@
-/** InvokeEndpoint of a model that answers in events: what the platform makes of them, and what ends them. */
+/** InvokeEndpoint of a model that responds with events: the platform's response, and the ends of such calls. */
 import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
 import { after, before, test } from "node:test";
@@ -34,13 +34,13 @@ function invoke(code: string | readonly string[], signal?: AbortSignal) {
 const dataOf = (event: string) =>
   (JSON.parse(event.slice("data: ".length)) as { outputs: [{ data: [string] }] }).outputs[0].data[0];
 
-/** What the model says, asked by another client. */
+/** Resolves with a value that the model reports to another client. */
 async function told(expression: string): Promise<string> {
   const { Body } = await invoke(`sender.send(answer(${expression}), FINAL)`);
   return dataOf(Body.transformToString().trimEnd());
 }
 
-/** A thread that makes answers without end, until nobody waits for them. */
+/** A thread that sends responses until the request is cancelled. */
 const endless = (name: string, values: number) =>
   inThread(
     `kept['${name}'] = 'begun'`,

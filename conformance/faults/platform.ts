@@ -33,14 +33,14 @@ type Environment = Readonly<Record<string, string>>;
 
 interface PlatformOptions {
   readonly verified?: boolean;
-  /** The port of each start; any free port unless given. */
+  /** The port of each start; any free port if it is not set. */
   readonly port?: number;
   readonly flags?: readonly string[];
-  /** Beside what every platform of these tests has. */
+  /** Flags in addition to those of all platforms of these tests. */
   readonly env?: Environment;
 }
 
-/** `galatea up` over a data directory of its own; it can be killed and started again. */
+/** `galatea up` over its own data directory; it can be killed and started again. */
 export class Platform implements AsyncDisposable {
   readonly place: Workspace;
   readonly #flags: readonly string[];
@@ -62,7 +62,7 @@ export class Platform implements AsyncDisposable {
     this.#connect();
   }
 
-  /** `prepare` runs before the start. Signatures are verified where that is said: most tests ask in ways that no SDK signs. */
+  /** `prepare` runs before the start. Signatures are only verified on request, because most tests send requests that no SDK signs. */
   static async open(
     prepare: (place: Workspace) => Promise<void> = async () => {},
     { verified = false, port = 0, flags = [], env = {} }: PlatformOptions = {},
@@ -87,7 +87,7 @@ export class Platform implements AsyncDisposable {
     return this.#running.log();
   }
 
-  /** kill -9; resolves when it is gone. */
+  /** Sends SIGKILL, and resolves when the process has ended. */
   async kill(): Promise<void> {
     const { child } = this.#running;
     const exited = new Promise((resolve) => child.once("close", resolve));
@@ -95,7 +95,7 @@ export class Platform implements AsyncDisposable {
     await exited;
   }
 
-  /** SIGTERM, where it still runs. */
+  /** Sends SIGTERM if the process is running. */
   async stop(): Promise<void> {
     const { child } = this.#running;
     if (child.exitCode !== null || child.signalCode !== null) return;
@@ -110,7 +110,7 @@ export class Platform implements AsyncDisposable {
     this.#connect();
   }
 
-  /** `galatea restart`; resolves when the platform that replaces this one is up. */
+  /** Runs `galatea restart`, and resolves when the new platform process is up. */
   async restart(): Promise<void> {
     const { HOME } = process.env;
     const child = spawn(process.execPath, [main, "restart", "--data", this.place.data], {
@@ -121,13 +121,13 @@ export class Platform implements AsyncDisposable {
     assert.equal(code, 0, said);
   }
 
-  /** Another platform over the same data; rejects with what it said when it ends instead of coming up. */
+  /** Starts another platform over the same data. Rejects with its output if it ends before it is up. */
   async startSecond(): Promise<void> {
     const { child } = await up(this.place, this.#flags, this.#env);
     child.kill("SIGKILL");
   }
 
-  /** The server processes of endpoint instances, those that outlived an earlier platform among them. */
+  /** Returns the server processes of endpoint instances, including those that outlived a previous platform process. */
   servers(): number[] {
     return processesMarked(this.place.mark)
       .filter(({ command }) => command.includes("--sagemaker-socket="))
@@ -141,7 +141,7 @@ export class Platform implements AsyncDisposable {
       endpoint: this.url,
       region: "us-east-1",
       credentials,
-      // A retry would hide the failure that a test is about.
+      // A retry would hide the failure that a test checks.
       maxAttempts: 1,
     };
     this.s3 = new S3Client({ ...options, forcePathStyle: true });
@@ -149,7 +149,7 @@ export class Platform implements AsyncDisposable {
     this.runtime = new SageMakerRuntimeClient(options);
   }
 
-  /** SIGTERM where it still runs; then nothing may be left of it but its data. */
+  /** Sends SIGTERM if the process is running, then checks that only its data remains. */
   async [Symbol.asyncDispose](): Promise<void> {
     try {
       assertNoSharedMemory(this.place);
@@ -184,7 +184,7 @@ async function up(place: Workspace, more: readonly string[], env: Environment): 
       ...env,
     },
   });
-  // The test process may be ended by its runner; the platform must not outlive it.
+  // The test runner may end the test process; the platform must not outlive it.
   const kill = () => child.kill("SIGKILL");
   process.once("exit", kill);
   let printed = "";
@@ -210,11 +210,11 @@ export interface EndpointPlan {
   readonly modelDataUrl?: string;
   readonly environment?: Readonly<Record<string, string>>;
   readonly instanceCount?: number;
-  /** Where an asynchronous endpoint writes its outputs. */
+  /** The URL at which an asynchronous endpoint writes its outputs. */
   readonly asyncOutput?: string;
 }
 
-/** CreateModel, CreateEndpointConfig, CreateEndpoint: a multi-model endpoint over `prefix` unless the plan names an archive. */
+/** Calls CreateModel, CreateEndpointConfig and CreateEndpoint: a multi-model endpoint over `prefix`, unless the plan names an archive. */
 export async function createEndpoint(
   platform: Pick<Platform, "sagemaker" | "place">,
   plan: EndpointPlan,
@@ -246,7 +246,7 @@ export async function createEndpoint(
   await sagemaker.send(new CreateEndpointCommand({ EndpointName: name, EndpointConfigName: name }));
 }
 
-/** Waits until the endpoint is in this status; gives its FailureReason. */
+/** Waits until the endpoint has this status, and returns its FailureReason. */
 export async function endpointIs(platform: Pick<Platform, "sagemaker">, name: string, status: string): Promise<string> {
   return await until(`endpoint ${name} is ${status}`, async () => {
     const described = await platform.sagemaker.send(new DescribeEndpointCommand({ EndpointName: name }));
@@ -256,7 +256,7 @@ export async function endpointIs(platform: Pick<Platform, "sagemaker">, name: st
   });
 }
 
-/** The answer's text. */
+/** Returns the text of the response. */
 export async function invoke(
   platform: Pick<Platform, "runtime">,
   name: string,
@@ -274,7 +274,7 @@ export async function invoke(
   return reply.Body.transformToString();
 }
 
-/** What an invocation was refused with: name, status and message as the SDK gives them. */
+/** Returns the error of an invocation: name, status and message as the SDK has them. */
 export async function errorOfInvocation(
   asked: Promise<unknown>,
 ): Promise<{ name: string; status: number; message: string }> {

@@ -1,4 +1,4 @@
-/** What other users of the machine read of a platform's data directory: nothing. */
+/** Other users of the machine can read nothing in a platform's data directory. */
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import { chmodSync, lstatSync, mkdirSync, readdirSync, statSync, writeFileSync } from "node:fs";
@@ -17,15 +17,15 @@ const secret = "the-neighbour's-secret";
 const ownDirectories = ["objects", "records", "logs", "instances", "clients", "cache"];
 const archive = hostileArchive(Buffer.alloc(100_000, 7));
 
-/** The way to the data directory is open, so that only its own modes keep others out. */
+/** Other users may traverse the path to the data directory, so that only the directory's own modes protect it. */
 const openWay = ({ directory }: Workspace) => Promise.resolve(chmodSync(directory, 0o755));
 
-/** What of the data directory a process of another user of this machine lists or reads; root alone can start one. */
+/** Returns what a process of another user of this machine can list or read in the data directory; only root can start one. */
 function readByOthers(data: string): readonly string[] {
   if (!isRoot) return [];
   const program =
     'while read -r path; do if [ -d "$path" ]; then ls "$path"; else head -c 1 "$path"; fi </dev/null >/dev/null 2>&1 && echo "$path"; done; true';
-  // Other entries are links to what all suites share.
+  // The other entries are links to environments that all suites share.
   const real = readdirSync(data).filter((name) => !lstatSync(join(data, name)).isSymbolicLink());
   const paths = real.flatMap((name) => [join(data, name), ...pathsBelow(join(data, name))]);
   const { status, stdout, stderr, error } = spawnSync("/bin/sh", ["-c", program], {
@@ -39,7 +39,7 @@ function readByOthers(data: string): readonly string[] {
   return stdout.split("\n").filter((path) => path !== "");
 }
 
-/** Paths of the data directory itself, and of its own directories and their files, that are open to others by their modes. */
+/** Returns the paths of the data directory and of its own directories and files whose modes permit access to others. */
 function openPaths(data: string): readonly string[] {
   const paths = ["", ...ownDirectories, ...["records", "clients"].flatMap((name) => filesOf(data, name))];
   return paths.filter((path) => (statSync(join(data, path)).mode & othersBits) !== 0);

@@ -1,4 +1,4 @@
-/** kill -9 of each kind of process below and including `galatea serve`, while requests are in flight. */
+/** kill -9 of each kind of process of `galatea serve`, including the server itself, during requests. */
 import assert from "node:assert/strict";
 import { existsSync } from "node:fs";
 import { readdir, rm, writeFile } from "node:fs/promises";
@@ -24,10 +24,10 @@ function open(more = "", flags: readonly string[] = []): Promise<Serving> {
   });
 }
 
-/** A request that its model holds; `release` lets it go. */
+/** A request that blocks its model; `release` unblocks it. */
 async function hold(serving: Serving, model: string, name: string) {
   const answer = infer(serving.server.httpPort, model, faultyRequest(`hold ${name}`));
-  // A test that looks at the answer later must not fail on it now.
+  // A rejection is checked later, and must not fail the test now.
   answer.catch(() => {});
   const marker = join(serving.repository, model, name);
   const pid = await pidIn(`${marker}.running`);
@@ -36,7 +36,7 @@ async function hold(serving: Serving, model: string, name: string) {
 
 const zygoteOf = (serving: Serving) => {
   const workers = descendantsOf(serving.server.pid);
-  // A worker's standard output is a pipe of its own; the zygote is the one that holds no memory file of tensors.
+  // A worker's standard output is its own pipe; the zygote has no memory file of tensors open.
   const zygote = workers.find(({ pid }) => !openFiles(pid).some((path) => path.startsWith("/memfd:")));
   assert.ok(zygote, "there is a zygote");
   return zygote.pid;
@@ -69,7 +69,7 @@ test("workers that are killed one after another fail their executing requests; w
   const waiting = [];
   for (const word of words) {
     const answer = infer(httpPort, "held", faultyRequest(`hold ${word}`));
-    // Looked at when its worker has been killed.
+    // The process ids are read again after the worker was killed.
     answer.catch(() => {});
     held.set(join(serving.repository, "held", `${word}.running`), answer);
     for (let count = 0; count < 8; count++) waiting.push(infer(httpPort, "held", faultyRequest("pid")));
@@ -115,7 +115,7 @@ class TritonPythonModel:
   const first = await hold(serving, "pair", "a");
   const second = await hold(serving, "pair", "b");
   const waiting = Array.from({ length: 12 }, () => infer(httpPort, "pair", faultyRequest("pid")));
-  // Whichever of the two is the first instance does not come up again.
+  // Either of the two may be the first instance, which is not restarted.
   await writeFile(join(serving.repository, "pair", "second-start"), "");
   process.kill(first.pid, "SIGKILL");
   assert.match(errorOf(await first.answer, 500), /signal SIGKILL/);
@@ -220,7 +220,7 @@ test("a server that is stopped first completes its running requests, rejects new
   const held = await hold(serving, "held", "a");
   const stopped = serving.server.stop();
   await silentEnded;
-  // Asked again, it is stopping already.
+  // A repeated signal arrives during the stop.
   process.kill(serving.server.pid, "SIGTERM");
   await until("the server accepts no more connections", () =>
     assertEchoes(httpPort, "bystander").then(

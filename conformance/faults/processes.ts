@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync, readlinkSync, statSync } from "node:fs";
 
-/** A process as /proc tells it. */
+/** A process as /proc describes it. */
 export interface SeenProcess {
   readonly pid: number;
   readonly parentPid: number;
@@ -9,7 +9,7 @@ export interface SeenProcess {
   readonly command: string;
 }
 
-/** All living processes whose environment holds `mark`: it is inherited, so it names a whole family, orphans included. */
+/** Returns all living processes whose environment contains `mark`. Children inherit it, so orphans are found too. */
 export function processesMarked(mark: string): SeenProcess[] {
   const found: SeenProcess[] = [];
   for (const pid of pids()) {
@@ -21,12 +21,12 @@ export function processesMarked(mark: string): SeenProcess[] {
   return found;
 }
 
-/** All living processes below `ancestor`, zombies included: a zombie is a process that nobody has waited for. */
+/** Returns all living processes below `ancestor`, including zombies, which their parent has not waited for. */
 export function descendantsOf(ancestor: number): SeenProcess[] {
   const all = pids().flatMap((pid) => see(pid) ?? []);
   const family = new Set([ancestor]);
   const below: SeenProcess[] = [];
-  // Parents may come after their children in the list: look until nobody is added.
+  // Parents may follow their children in the list, so the scan repeats until no process is added.
   for (let grown = true; grown;) {
     grown = false;
     for (const one of all) {
@@ -46,7 +46,7 @@ export function sharedMemoryNames(pid: number): string[] {
   return [...new Set([...mapped, ...openFiles(pid).filter((path) => path.startsWith("/dev/shm/"))])];
 }
 
-/** What the process's descriptors lead to. */
+/** Returns the targets of the process's descriptors. */
 export function openFiles(pid: number): string[] {
   return namesIn(`/proc/${pid}/fd`).flatMap((name) => {
     try {
@@ -57,7 +57,7 @@ export function openFiles(pid: number): string[] {
   });
 }
 
-/** Resident bytes; 0 when the process has ended. */
+/** Returns resident bytes; 0 when the process has ended. */
 export function residentBytes(pid: number): number {
   const kibibytes = /^VmRSS:\s+(\d+) kB$/m.exec(readProc(pid, "status") ?? "")?.[1];
   return Number(kibibytes ?? 0) * 1024;
@@ -85,14 +85,14 @@ function readProc(pid: number, name: string): string | null {
   }
 }
 
-/** Processes end while they are looked at; those of others may not be looked at. */
+/** Processes may end during the scan, and processes of other users may not be readable. */
 function ignoreEnded<Value>(error: unknown, value: Value): Value {
   const { code } = error as NodeJS.ErrnoException;
   if (code === "ENOENT" || code === "ESRCH" || code === "EACCES" || code === "EPERM") return value;
   throw error;
 }
 
-/** Bytes that the memory files of a process hold: tensors in flight. Whatever was punched out counts no more. */
+/** Returns the allocated bytes in the memory files of a process: tensors in flight. Punched holes do not count. */
 export function arenaBytes(pid: number): number {
   const inodes = new Map<number, number>();
   for (const name of namesIn(`/proc/${pid}/fd`)) {

@@ -1,4 +1,4 @@
-/** The packages of models behind endpoints: the platform's interpreter, and what CreateModel's Environment asks for. */
+/** Python packages for models behind endpoints: those of the platform's interpreter, and those that CreateModel's Environment requests. */
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
 import { once } from "node:events";
@@ -16,7 +16,7 @@ import { faultyConfig } from "./faulty-model.ts";
 import { bucket, createEndpoint, endpointIs, invoke, Platform } from "./platform.ts";
 import { tarball } from "./tarball.ts";
 
-/** A package of one module, whose version is this test run's: nobody has installed it before. */
+/** A package with one module, whose version is unique to this test run, so that it is not installed yet. */
 const version = `1.${process.pid}.${Date.now()}`;
 const writeWheel = `import sys, zipfile
 folder, version = sys.argv[1:]
@@ -29,7 +29,7 @@ with zipfile.ZipFile("%s/galatea_probe-%s-py3-none-any.whl" % (folder, version),
     wheel.writestr(info + "RECORD", "galatea_probe.py,,\\ngalatea_probe.pth,,\\n%sMETADATA,,\\n%sWHEEL,,\\n%sRECORD,,\\n" % (info, info, info))
 `;
 
-/** A model whose TEXT is what `told()` gives. */
+/** A model whose TEXT is the result of `told()`. */
 const modelTelling = (body: string) => `import json, os
 import numpy as np
 import triton_python_backend_utils as pb_utils
@@ -58,7 +58,7 @@ async function told(platform: Platform, name: string): Promise<Readonly<Record<s
   return JSON.parse(outputs[0]?.data[0] ?? "") as Record<string, unknown>;
 }
 
-/** The environment of this run's package, which nobody else will ask for. */
+/** The environment of this run's package, which no other test requests. */
 async function removeMade(data: string): Promise<void> {
   const python = join(data, "python");
   for (const name of await readdir(python)) {

@@ -1,4 +1,4 @@
-/** Requests that no honest client sends: each gets its own error, and the next request its answer. */
+/** Malformed requests: each gets its own error, and the next request succeeds. */
 import assert from "node:assert/strict";
 import { deflateRawSync, gzipSync } from "node:zlib";
 import { after, before, test } from "node:test";
@@ -28,7 +28,7 @@ interface Sent {
 const what = { name: "DO", datatype: "BYTES", shape: [1], data: ["echo"] };
 const value = { name: "VALUE", datatype: "FP32", shape: [2], data: [1, 2] };
 const json = (...inputs: object[]): Sent => ({ body: JSON.stringify({ inputs }) });
-/** A JSON header and what follows it, `stated` being the length that the client claims. */
+/** A JSON header and the bytes after it; `stated` is the length that the client claims. */
 function binary(inputs: readonly object[], tail: Uint8Array, stated?: string): Sent {
   const header = Buffer.from(JSON.stringify({ inputs }));
   const headers = { "inference-header-content-length": stated ?? String(header.length) };
@@ -48,7 +48,7 @@ const prefixed = (length: number, text: string) => {
 };
 const compressed = (body: Uint8Array): Sent => ({ body, headers: { "content-encoding": "gzip" } });
 
-/** The texts are Triton's, which names most of what it cannot parse with 500. */
+/** The texts are Triton's, which responds with 500 to most requests that it cannot parse. */
 const refused: readonly [sentence: string, sent: Sent, status: number, text: string][] = [
   [
     "a tail shorter than its tensors",
@@ -421,7 +421,7 @@ test("NaN and the infinities pass as JSON words and as bytes, bit for bit", asyn
 
 test("only the valid requests reached the model, and the server has released the memory of the others", async () => {
   const executed = textOf(await infer(port, "faulty", faultyRequest("executed", { id: "last" }))).split(",");
-  // An echo after each refusal, the two above, and this one.
+  // An echo after each rejection, the two above, and this one.
   assert.equal(executed.length, refused.length + bytes.length + 2 + 1);
   const size = residentBytes(serving.server.pid);
   assert.ok(size < 1024 * 2 ** 20, `the server has ${size} bytes`);

@@ -1,4 +1,7 @@
-/** `galatea restart`, and kill -9 of the platform, with fifty endpoints under load: what clients see, and what stays in memory. */
+/**
+ * `galatea restart`, and kill -9 of the platform, with fifty endpoints under load: the errors of clients, and the
+ * processes that continue.
+ */
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { totalmem } from "node:os";
@@ -33,7 +36,7 @@ after(async () => {
   await platform[Symbol.asyncDispose]();
 });
 
-/** Clients that ask one endpoint after the other, each as an SDK does: connections are kept, and failed connections are tried again. */
+/** Clients that call one endpoint after another as an SDK does: connections are reused, and failed connections are retried. */
 class Load {
   readonly #runtime = new SageMakerRuntimeClient({ endpoint: platform.url, region: "us-east-1", credentials });
   readonly #stop = new AbortController();
@@ -73,7 +76,7 @@ async function invoked(runtime: SageMakerRuntimeClient, name: string, does: stri
   return (await runtime.send(new InvokeEndpointCommand(asked))).Body.transformToString();
 }
 
-/** The process of each endpoint's model: another one after each load. */
+/** Returns the process of each endpoint's model; each load starts another one. */
 const workerPids = () =>
   Promise.all(
     names.map(async (name) => {
@@ -84,7 +87,7 @@ const workerPids = () =>
     }),
   );
 
-/** Runs `interrupt` under load and says how long nothing was answered. */
+/** Runs `interrupt` under load, and returns the duration without responses. */
 async function interrupted(what: string, interrupt: () => Promise<void>): Promise<Load> {
   const load = new Load();
   await until("requests succeed", () => load.answeredCount > 10 * endpointCount);

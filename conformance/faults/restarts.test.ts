@@ -1,4 +1,4 @@
-/** Instances outlive the platform: kill -9 of it and `galatea restart`, with models in memory and requests under way. */
+/** Instances outlive the platform: kill -9 and `galatea restart` with loaded models and requests in flight. */
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { after, before, test } from "node:test";
@@ -29,7 +29,7 @@ after(async () => {
   await platform[Symbol.asyncDispose]();
 });
 
-/** The model's process: another one after each load. */
+/** Returns the process of the model; each load starts another one. */
 async function workerPid(name: string, target: string | null): Promise<string> {
   const { outputs } = JSON.parse(await invoke(platform, name, target, faultyRequest("pid"))) as {
     outputs: { name: string; data: string[] }[];

@@ -1,4 +1,4 @@
-/** Requests that a serverless variant admits run at the same time, in as many workers as its memory allows. */
+/** Requests that a serverless variant accepts run concurrently, in the number of workers that fit in its memory. */
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { writeFile } from "node:fs/promises";
@@ -56,7 +56,7 @@ async function deploy(name: string, text: string): Promise<void> {
   await endpointIs(platform, name, "InService");
 }
 
-/** A request that its model holds until it is let go. */
+/** A request that blocks its model until `release` is called. */
 function hold(name: string, word: string) {
   const answer = invoke(platform, name, null, faultyRequest(`hold ${word}`));
   answer.catch(() => {});
@@ -92,10 +92,10 @@ test("a model that calls itself is executed by an instance that is started for t
     write: ({ repository }) => writeCallingModel(repository, "self"),
   });
   const port = serving.server.httpPort;
-  // Longer than calls that wait for each other are left alone.
+  // Longer than the time after which calls that wait for each other are ended.
   const inner = "time.sleep(2.5); out = os.getpid()";
   assert.match(await outputOfCode(port, "self", `out = call("self", ${JSON.stringify(inner)})`), /^\[\[b'\d+'\]\]$/);
-  // Where all instances wait for each other the youngest call fails all the same.
+  // If all instances wait for each other, the newest call fails.
   const deep = `out = call("self", ${JSON.stringify(`out = call("self", "out = 1")`)})`;
   assert.match(await outputOfCode(port, "self", deep), /waits for 'self', whose instances all wait/);
 });

@@ -7,7 +7,7 @@ import { shareMadePython } from "../shared-python.ts";
 import { processesMarked, sharedMemoryNames } from "./processes.ts";
 import { until } from "./until.ts";
 
-/** Folders of one test file: everything that its processes write, and the mark by which they are found again. */
+/** Directories of one test file for everything that its processes write, and a mark by which the processes are found. */
 export interface Workspace {
   readonly directory: string;
   readonly repository: string;
@@ -16,17 +16,17 @@ export interface Workspace {
   /** TMPDIR of every process that is started here; empty when all of them have cleaned up. */
   readonly temporary: string;
   readonly mark: string;
-  /** Where models of any tenant and their test leave files for each other. */
+  /** The directory in which models of any tenant and their test exchange files. */
   readonly meeting: string;
 }
 
 export interface Serving extends AsyncDisposable, Workspace {
   readonly server: RunningServer;
-  /** Ends the server as its user would, or finds it dead, then checks that nothing of it is left. */
+  /** Stops the server as its user would, or finds it ended, then checks that it has left no files and processes. */
   [Symbol.asyncDispose](): Promise<void>;
 }
 
-/** Node's compiled code is kept between runs on purpose; it has no business in the folder that must be empty at the end. */
+/** Node's compiled code is kept between runs, outside of the directory that must be empty at the end. */
 export const compileCache = join(cacheDirectory(process.env), "node-compile-cache");
 
 export interface ServingOptions {
@@ -57,7 +57,7 @@ export async function createWorkspace(): Promise<Workspace> {
   return place;
 }
 
-/** `galatea serve` over a repository of its own, in explicit control unless the flags say otherwise. */
+/** `galatea serve` over its own repository, with explicit model control unless the flags select another mode. */
 export async function openServing(options: ServingOptions = {}): Promise<Serving> {
   const place = await createWorkspace();
   try {
@@ -86,13 +86,13 @@ export async function openServing(options: ServingOptions = {}): Promise<Serving
   }
 }
 
-/** Tensors live in memory files without a name: no process of ours may have anything in /dev/shm. */
+/** Tensors are in memory files without a name: none of our processes may have a file in /dev/shm. */
 export function assertNoSharedMemory(place: Workspace): void {
   const names = processesMarked(place.mark).flatMap(({ pid }) => sharedMemoryNames(pid));
   assert.deepEqual(names, [], "names in /dev/shm");
 }
 
-/** No process, and no file in the temporary folder. Processes get a moment: the kernel ends them after their parent. */
+/** Checks that no process and no temporary file is left. Processes get a moment, because the kernel ends them after their parent. */
 export async function assertNothingLeft(place: Workspace): Promise<void> {
   await assertNoProcesses(place);
   assert.deepEqual(await readdir(place.temporary, { recursive: true }), [], "files left in the temporary folder");

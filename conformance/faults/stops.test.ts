@@ -1,4 +1,4 @@
-/** SIGTERM at every moment of a start: while interpreters are activated, forked, told to load, complete and initialize. */
+/** SIGTERM at every moment of a start: while interpreters are activated and forked, and while models are completed and initialized. */
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { chmod, mkdir, readdir, rm, stat, writeFile } from "node:fs/promises";
@@ -12,12 +12,12 @@ import { assertNothingLeft, compileCache, createWorkspace, type Workspace } from
 
 const main = fileURLToPath(new URL("../../packages/galatea/src/main.ts", import.meta.url));
 const endedWithinMs = testTimeoutMs;
-/** The rounds end when this is over, however many there were. */
+/** The rounds end after this time, whatever their number. */
 const budgetMs = 40_000;
 const roundsMax = 30;
 const roundsMin = 5;
 
-/** An environment of its own, activated by a script, with the interpreter of the product's. */
+/** An environment with an activation script and the interpreter of the product's environment. */
 async function writeEnvironment(place: Workspace): Promise<string> {
   const directory = join(place.directory, "environment");
   await mkdir(join(directory, "bin"), { recursive: true });
@@ -90,7 +90,7 @@ async function round(place: Workspace, seed: number): Promise<void> {
   const ended = new Promise<string>((resolve) => {
     child.once("exit", (code, signal) => resolve(String(code ?? signal)));
   });
-  // Before it listens for the signal the system ends it, which is no stop of ours.
+  // Before the process listens for the signal, the system ends it; that is not a stop by the server.
   const isOver = () => child.exitCode !== null || child.signalCode !== null;
   while (!isOver() && !(await isReached(place, moment, seen))) await new Promise((resolve) => setTimeout(resolve, 1));
   await new Promise((resolve) => setTimeout(resolve, moment.afterMs));

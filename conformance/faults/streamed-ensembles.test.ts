@@ -1,4 +1,4 @@
-/** Ensembles with decoupled steps whose client, step or server goes away in the middle, or whose client does not read. */
+/** Ensembles with decoupled steps: the client, a step or the server ends during a stream, or the client does not read. */
 import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
@@ -39,7 +39,7 @@ const text = '{ name: "OUT" data_type: TYPE_STRING dims: [ 1 ] }';
 const numbers = '{ name: "NUMBERS" data_type: TYPE_INT32 dims: [ -1 ] }';
 const streaming = step("streaming", { CODE: "CODE" }, { OUT: "T" });
 
-/** Each is made of `streaming` and `later`. */
+/** Each ensemble consists of `streaming` and `later`. */
 const ensembles: Readonly<Record<string, string>> = {
   piped: ensembleConfig(text, [streaming, step("later", { TEXT: "T" }, { OUT: "OUT" })]),
   piped_large: ensembleConfig(numbers, [
@@ -117,7 +117,7 @@ test("kill -9 of a later step's worker ends the stream, and the decoupled model 
   await assertAnswers();
 });
 
-/** What the decoupled model itself says, asked by another client. */
+/** Resolves with a value that the decoupled model itself reports to another client. */
 async function told(expression: string): Promise<string> {
   using stream = open("streaming");
   stream.send(`sender.send(answer(${expression}), FINAL)`);
@@ -138,7 +138,7 @@ test("a client that reads nothing stops the first model of an ensemble at a boun
     const count = await sentWhenStill(told);
     assert.ok(count < 100, `${name}: ${count} responses were produced for a client that reads none`);
     await assertEchoes(serving.server.httpPort, "bystander");
-    // Other clients of the same models, too.
+    // Other clients call the same models.
     await assertAnswers();
     stream.resume();
     await until("it goes on when the client reads", () => stream.answers.length > count + 100);

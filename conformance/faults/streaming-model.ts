@@ -23,7 +23,10 @@ export async function writeStreamingModel(repository: string, name: string): Pro
   });
 }
 
-/** A server of the decoupled model `streaming`, of `bystander`, and of what `write` adds for `names`; unloads have two seconds. */
+/**
+ * A server with the decoupled model `streaming`, the model `bystander`, and the models `names` that `write` adds. The
+ * unload timeout is two seconds.
+ */
 export async function openStreaming(
   names: readonly string[] = [],
   write: (repository: string) => Promise<void> = async () => {},
@@ -39,13 +42,13 @@ export async function openStreaming(
   });
 }
 
-/** What a model left with `leave(name, value)`. */
+/** Returns the value that a model stored with `leave(name, value)`. */
 export async function leftBy(repository: string, model: string, name: string): Promise<string> {
   const path = join(repository, model, name);
   return await until(`a model leaves ${name}`, () => readFile(path, "utf8").catch(() => null));
 }
 
-/** Code that runs in a thread of the model's, while the instance is free for others. */
+/** Returns code that runs in a thread of the model, while the instance is free for other requests. */
 export const inThread = (...lines: readonly string[]): string =>
   [
     "def run(sender=sender, kept=model.kept):",
@@ -53,7 +56,7 @@ export const inThread = (...lines: readonly string[]): string =>
     "threading.Thread(target=run, daemon=True).start()",
   ].join("\n");
 
-/** Answers of 16 KiB without end; `atEnd` runs once the model is told that nobody waits for more. */
+/** Responses of 16 KiB without end; `atEnd` runs when the model is notified of the cancellation. */
 export const endlessResponses = (atEnd: string, answer = "large(sent, 4096)"): string =>
   inThread(
     "sent = 0",
@@ -65,7 +68,7 @@ export const endlessResponses = (atEnd: string, answer = "large(sent, 4096)"): s
     atEnd,
   );
 
-/** How many of `answersWithoutEnd` have been sent, once the model sends no more; `tell` asks it for an expression. */
+/** Returns the number of responses that were sent, once the model sends no more; `tell` evaluates an expression in it. */
 export async function sentWhenStill(tell: (expression: string) => Promise<string>): Promise<number> {
   let before = 0;
   return await until("the model sends no more", async () => {

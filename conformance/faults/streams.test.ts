@@ -1,4 +1,4 @@
-/** Streams of decoupled models whose client, worker or model goes away, or does not read. */
+/** Streams of decoupled models: the client or the worker ends, the model fails, or the client does not read. */
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { assertEchoes, load, unload } from "./http-client.ts";
@@ -17,7 +17,7 @@ after(() => serving[Symbol.asyncDispose]());
 const open = () => openStream(serving.server.grpcPort, "streaming");
 const left = (name: string) => leftBy(serving.repository, "streaming", name);
 
-/** What the model says, asked by another client. */
+/** Resolves with a value that the model reports to another client. */
 async function told(expression: string): Promise<string> {
   using stream = open();
   stream.send(`sender.send(answer(${expression}), FINAL)`);

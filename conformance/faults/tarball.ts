@@ -8,7 +8,7 @@ export interface TarEntry {
   readonly target?: string;
 }
 
-/** A tar stream of exactly these entries, whatever they are: tools would refuse to write most of what is needed here. */
+/** Returns a tar stream of exactly these entries. Other tools would reject most of them. */
 export function tar(entries: readonly TarEntry[]): Buffer {
   const parts = entries.flatMap((entry) => {
     const body = Buffer.from(entry.body ?? "");

@@ -1,4 +1,7 @@
-/** A tenant of a real multi-model endpoint that tries whatever it can think of. What it reaches is named in `supported.md`, or it is a defect. */
+/**
+ * A hostile tenant of a real multi-model endpoint. Anything that it can access is listed in `supported.md`; everything
+ * else is a defect.
+ */
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import { existsSync, readFileSync, readdirSync } from "node:fs";
@@ -22,7 +25,7 @@ const weights = randomBytes(200_000);
 const archive = hostileArchive(weights);
 const sumOf = (bytes: Uint8Array) => String(bytes.reduce((sum, byte) => sum + byte, 0));
 
-/** Not even a zombie is left of it. */
+/** Not even a zombie of the process remains. */
 const isAlive = (pid: number) => existsSync(`/proc/${pid}`);
 
 let platform: Platform;
@@ -46,7 +49,7 @@ after(async () => {
   await platform[Symbol.asyncDispose]();
 });
 
-/** The attempts that `supported.md` says reach their aim here, in its table of them. */
+/** The attempts that succeed according to the table in `supported.md`. */
 function allowed(): string[] {
   const rows = readFileSync(supported, "utf8").matchAll(/^\| a tenant may: (.+?) \| (.+?) \| .*\|$/gm);
   return [...rows].flatMap(([, what = "", where = ""]) => (where === "always" || !isRoot ? [what] : [])).sort();
@@ -152,7 +155,8 @@ test("a tenant that allocates memory endlessly is ended, and no other tenant", a
   const [server] = platform.servers();
   const error = await errorOfInvocation(call("greedy.tar.gz", `take_memory ${8 * 2 ** 30}`));
   assert.match(error.message, /signal SIGKILL|Unable to allocate|MemoryError/);
-  // Without root memory is bounded by process, and the budget of the instance may have made room for the other model.
+  // Without root, memory is limited for each process, and the other model may have been evicted within the instance's
+  // budget.
   if (isRoot) assert.equal(await textOf("victim.tar.gz", "pid"), victim);
   else assert.match(await textOf("victim.tar.gz", "pid"), /^\d+$/);
   assert.deepEqual(platform.servers(), [server]);

@@ -12,10 +12,10 @@ import { until } from "./until.ts";
 
 const program = readFileSync(new URL("models/faulty.py", import.meta.url));
 const objectCount = 180;
-/** What one worker may have under way to the disk, and what it asks for meanwhile. */
+/** Number of outputs that one worker may be writing, and number of those that it requests meanwhile. */
 const unrecordedMax = 17;
 const deaths = 2;
-/** A container starts, or a job ends, on a machine that does much else. */
+/** Time limit for the start of a container or the end of a job on a busy machine. */
 const patientMs = 90_000;
 
 const outputs = async (platform: Platform) => {

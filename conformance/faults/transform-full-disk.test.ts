@@ -1,4 +1,4 @@
-/** A disk that fills up under a transform job: its outputs', and that of its records. */
+/** A disk that becomes full during a transform job: the disk of its outputs, and the disk of the records. */
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";
@@ -23,7 +23,7 @@ const mebibyte = 2 ** 20;
 const role = "arn:aws:iam::000000000000:role/faults";
 const program = readFileSync(new URL("models/faulty.py", import.meta.url));
 
-/** So that the records are full after few models. */
+/** Small, so that a few models fill the records. */
 const large = Object.fromEntries(Array.from({ length: 25 }, (_, index) => [`LARGE_${index}`, "x".repeat(1000)]));
 
 if (mayMount()) {
@@ -91,7 +91,7 @@ if (mayMount()) {
       return (listed.Contents ?? []).map(({ Key = "" }) => Key);
     };
 
-    /** Fills a disk to its end while `work` runs. */
+    /** Fills a disk completely while `work` runs. */
     async function filled(path: string, work: () => Promise<void>): Promise<void> {
       const { bavail, bsize } = await statfs(path);
       const filler = join(path, "filler");
@@ -125,7 +125,7 @@ if (mayMount()) {
       await create("unrecorded", "held/");
       await until("the first object is at the container", () => existsSync(join(platform.place.meeting, "go.running")));
       await filled(disk("records"), async () => {
-        // SQLite has some pages of its log to write over before it needs more of the disk.
+        // SQLite overwrites pages of its log before it needs more of the disk.
         let error: { status: number } | null = null;
         for (let i = 0; error === null && i < 1000; i++) {
           error = await platform.sagemaker.send(named(`filler-${i}`)).then(
@@ -138,7 +138,7 @@ if (mayMount()) {
         await until("the job's end cannot be recorded", () =>
           platform.log().includes("a transition of the transform job cannot be recorded"),
         );
-        // Describe would be held until the job ends.
+        // Describe would block until the job ends.
         const { TransformJobSummaries: [job] = [] } = await platform.sagemaker.send(
           new ListTransformJobsCommand({ NameContains: "unrecorded" }),
         );
@@ -147,7 +147,7 @@ if (mayMount()) {
       const { status, reason } = await ended("unrecorded");
       assert.equal(status, "Failed");
       assert.match(reason, /^InternalServerError: The progress cannot be recorded: .*full/);
-      // The second may have been at the container when that was noticed.
+      // The second object may already be in the container when the failure is detected.
       assert.equal((await outputs("unrecorded"))[0], "out/unrecorded/a.json.out");
     });
   });

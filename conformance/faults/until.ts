@@ -3,7 +3,7 @@ import { testTimeoutMs } from "../../packages/base/src/core/eventually-fixture.t
 
 const intervalMs = 5;
 
-/** Resolves with the first value of `look` that is not null, undefined or false; fails with `what` after `timeoutMs`. */
+/** Resolves with the first value of `look` that is not null, undefined or false. Fails with `what` after `timeoutMs`. */
 export async function until<Value>(
   what: string,
   look: () => Value | Promise<Value>,
@@ -18,7 +18,7 @@ export async function until<Value>(
   }
 }
 
-/** The process id that a model writes into `path` when it has come so far. */
+/** Resolves with the process id that a model writes to `path`. */
 export async function pidIn(path: string): Promise<number> {
   return await until(`a process id stands in ${path}`, async () => {
     const pid = Number(await readFile(path, "utf8").catch(() => "0"));

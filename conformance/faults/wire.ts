@@ -1,6 +1,6 @@
 import { connect, type Socket } from "node:net";
 
-/** A connection for bytes that no HTTP client would send. Ends with `using`. */
+/** A connection for bytes that no HTTP client would send. Disposal closes it. */
 export class Wire implements Disposable {
   readonly socket: Socket;
   #received = Buffer.alloc(0);
@@ -28,7 +28,7 @@ export class Wire implements Disposable {
     });
   }
 
-  /** Whether the other side has closed, after `status` or `closed` have waited for it. */
+  /** True if the other side has closed the connection, after `status` or `closed` have waited for it. */
   get ended(): boolean {
     return this.#ended;
   }
@@ -37,7 +37,7 @@ export class Wire implements Disposable {
     this.socket.write(typeof bytes === "string" ? Buffer.from(bytes, "latin1") : bytes);
   }
 
-  /** The next reply with a Content-Length; null when the connection ended without one. */
+  /** Resolves with the next response with a Content-Length; null if the connection ended without one. */
   async reply(): Promise<{ readonly status: number; readonly body: string } | null> {
     for (;;) {
       const headBytes = this.#received.indexOf("\r\n\r\n");
@@ -58,7 +58,7 @@ export class Wire implements Disposable {
   }
 }
 
-/** Sends these bytes on a connection of its own and takes one reply. */
+/** Sends these bytes on their own connection, and resolves with one response. */
 export async function sendBytes(
   port: number,
   bytes: string | Uint8Array,

@@ -8,32 +8,32 @@ import { Watchdog } from "./watchdog.ts";
 export interface AttackOptions {
   readonly count: number;
   readonly seed: number;
-  /** Of one input; null for `count` of them. */
+  /** The path of one input; null to try `count` inputs. */
   readonly path: string | null;
 }
 
 export interface AttackReport {
   readonly target: string;
   readonly inputs: number;
-  /** Of the inputs, those that were not refused: where there are none, the attack stops at the door. */
+  /** Number of inputs that were accepted. If it is 0, the attack does not get past the first check. */
   readonly taken: number;
   readonly seconds: number;
   readonly slowestMs: number;
-  /** Names the slowest input, as `--path`. */
+  /** The slowest input, as a value for `--path`. */
   readonly slowestPath: string;
-  /** What the process held after the last input beyond what it held after a quarter of them, when all garbage was collected. */
+  /** Growth of the process's memory between a quarter of the inputs and the last one, after garbage collection, in bytes. */
   readonly keptBytes: number;
   readonly residentBytes: number;
   /** Message about an input that failed, with the command that repeats it; null if all inputs passed. */
   readonly failure: string | null;
 }
 
-/** Far above what an input takes on a machine that has other work. */
+/** Far more than an input takes on a busy machine. */
 const inputMsMax = 30_000;
-/** Compiled code, inline caches and what fast-check remembers; a leak of 100 bytes for each of 100,000 inputs would pass it. */
+/** Compiled code, inline caches and the state of fast-check; a leak of 100 bytes for each of 100,000 inputs exceeds it. */
 const keptBytesMax = 8 * 1024 * 1024;
 
-/** Gives the target `count` inputs, one after another. */
+/** Passes `count` inputs to the target, one after another. */
 export async function attackTarget(target: FuzzTarget, options: AttackOptions): Promise<AttackReport> {
   const { count, seed, path } = options;
   const command = `npm run fuzz -- --target=${target.name} --seed=${seed}`;
@@ -79,7 +79,7 @@ function stackOf(thrown: unknown): string {
   return thrown instanceof Error ? (thrown.stack ?? thrown.message) : String(thrown);
 }
 
-/** Sockets that have ended, and what their handles hold, go a turn of the event loop after nobody knows them any more. */
+/** The handles of closed sockets are freed one event loop tick after their last reference is dropped. */
 async function heldBytes(collect: () => void): Promise<number> {
   for (let turn = 0; turn < collectedTurns; turn++) {
     collect();

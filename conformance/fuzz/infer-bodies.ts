@@ -11,7 +11,7 @@ const names = fc.oneof(
   { weight: 6, arbitrary: fc.constantFrom("IN", "INPUT0", "INPUT1", "OUT", "DO", "VALUE", "") },
   { weight: 1, arbitrary: fc.string({ unit: "binary", maxLength: 8 }) },
 );
-/** Bytes of an element; of BYTES it has as many as it likes. */
+/** Bytes of an element; an element of BYTES has any number. */
 export const widths = {
   BOOL: 1,
   UINT8: 1,
@@ -73,7 +73,7 @@ const parameterNames = fc.constantFrom(
 );
 const parameters = fc.dictionary(parameterNames, parameterValues, { maxKeys: 3, noNullPrototype: true });
 
-/** An input in JSON, or one whose bytes come in the tail; mostly as many elements as its shape says. */
+/** An input in JSON, or one whose bytes are in the tail. It usually has the number of elements of its shape. */
 const inputs = fc.tuple(names, types, shapes, fc.boolean()).chain(([name, datatype, shape, binary]) => {
   const product = shape.reduce((count, dimension) => count * dimension, 1);
   const count = Number.isInteger(product) && product >= 0 && product <= 216 ? product : 3;
@@ -98,13 +98,13 @@ const inputs = fc.tuple(names, types, shapes, fc.boolean()).chain(([name, dataty
   });
 });
 
-/** An input of the header, and what it has in the tail. */
+/** An input of the header, and its bytes in the tail. */
 interface MadeInput {
   readonly input: object;
   readonly tail: Uint8Array;
 }
 
-/** What the model 'echo' takes. */
+/** The input of the model 'echo'. */
 const echoInput = fc.array(fc.float({ noNaN: true, noDefaultInfinity: true }), { maxLength: 20 }).chain((data) =>
   fc.boolean().map((binary): MadeInput => {
     const input = { name: "IN", datatype: "FP32", shape: [data.length] };
@@ -145,7 +145,7 @@ const words = [
 
 const headerTexts = fc.constantFrom("0", "-1", "1", "99999999", "1e3", "", " 7", "0x10", "18446744073709551615");
 
-/** Bodies as clients write them, and most of them changed in a few places. */
+/** Bodies as clients write them, most of them changed at a few positions. */
 export const inferBodies: fc.Arbitrary<InferBody> = fc
   .record({
     id: rarely(undefined, 3, fc.string({ unit: "binary", maxLength: 6 })),

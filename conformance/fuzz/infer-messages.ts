@@ -48,9 +48,9 @@ const contents = fc.record(
   { requiredKeys: [] },
 );
 const shapesOfOne = fc.array(fc.bigInt({ min: 0n, max: 5n }), { maxLength: 3 });
-/** What the model 'echo' takes. */
+/** The input of the model 'echo'. */
 const echoInput = fc.nat(15).map((count) => [{ name: "IN", datatype: "FP32", shape: [BigInt(count)] }]);
-/** Typed or raw, of any length; where a message has both it is refused. */
+/** Typed or raw contents of any length; a message with both is rejected. */
 const inputs = fc.oneof(
   { weight: 3, arbitrary: echoInput },
   {
@@ -86,7 +86,7 @@ const messages = fc
     return raw.map((usual) => ({ ...message, rawInputContents: message.inputs.length > 0 ? usual : (other ?? []) }));
   });
 
-/** Keys, lengths and varints that protobuf readers trip over. */
+/** Keys, lengths and varints that are hard for protobuf readers. */
 const words = [
   Uint8Array.of(0x3a, 0xff, 0xff, 0xff, 0xff, 0x0f),
   Uint8Array.of(0x0a, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x01),
@@ -101,7 +101,7 @@ const words = [
   Uint8Array.of(0xfa, 0xff, 0xff, 0xff, 0x0f, 0x00),
 ];
 
-/** ModelInferRequests as clients write them, and most of them changed in a few places. */
+/** ModelInferRequests as clients write them, most of them changed at a few positions. */
 export const inferMessages: fc.Arbitrary<Buffer> = mutated(
   messages.map((init) =>
     toBinary(

@@ -1,6 +1,6 @@
 import * as fc from "fast-check";
 
-/** `usual` mostly; once in `often` times one of the others. */
+/** `usual` in most cases; one of the others once in `often` times. */
 export function rarely<Usual, Other>(
   usual: Usual,
   often: number,
@@ -12,7 +12,7 @@ export function rarely<Usual, Other>(
   );
 }
 
-/** One change of some bytes; `at` and `length` are taken modulo what there is. */
+/** A change of some bytes; `at` and `length` are taken modulo the available length. */
 type Edit =
   | { readonly kind: "set"; readonly at: number; readonly value: number }
   | { readonly kind: "insert"; readonly at: number; readonly bytes: Uint8Array }
@@ -22,8 +22,8 @@ type Edit =
 const kept = <Kind extends string>(kind: Kind) => fc.constant(kind);
 
 /**
- * Bytes of `valid`, most of them changed in a few places: bytes set, `words` of the language put in, pieces left out or doubled, the
- * end cut off.
+ * Bytes of `valid`, most of them changed at a few positions: bytes are set, `words` of the language inserted, ranges
+ * omitted or doubled, or the end is truncated.
  */
 export function mutated(
   valid: fc.Arbitrary<Uint8Array>,
@@ -64,7 +64,7 @@ function apply(bytes: Buffer, edit: Edit): Buffer {
   }
 }
 
-/** Pieces of `bytes` that end at `cuts`, each in memory of its own as pieces from a socket are. */
+/** Returns the chunks of `bytes` that end at `cuts`, each in its own memory like chunks of a socket. */
 export function pieces(bytes: Uint8Array, cuts: readonly number[]): Buffer[] {
   const ends = [...new Set([...cuts.map((cut) => cut % (bytes.length + 1)), bytes.length])].toSorted((a, b) => a - b);
   return ends.map((end, index) => Buffer.from(bytes.slice(index === 0 ? 0 : ends[index - 1], end)));

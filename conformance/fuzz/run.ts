@@ -1,7 +1,7 @@
 /**
- * Sends what no honest client sends to every door of the server: node conformance/fuzz/run.ts --help
- * Prints a table; exit code 1 and the command that repeats it when an input crashed something, hung, got an undocumented answer or left
- * memory behind.
+ * Sends malformed inputs to every interface of the server: node conformance/fuzz/run.ts --help. Prints a table. If an
+ * input causes a crash, a hang, an undocumented response or a memory leak, prints the command that repeats it, and the
+ * exit code is 1.
  */
 import { randomInt } from "node:crypto";
 import { UsageError } from "../../packages/galatea/src/options/flag.ts";

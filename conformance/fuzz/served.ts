@@ -14,7 +14,7 @@ class TritonPythonModel:
         return [pb_utils.InferenceResponse([pb_utils.Tensor("OUT", pb_utils.get_input_tensor_by_name(r, "IN").as_numpy())]) for r in requests]
 `;
 
-/** A server with one Python model, 'echo': IN comes back as OUT, FP32 of any length. */
+/** A server with one Python model, 'echo': OUT equals IN, FP32 of any length. */
 async function writeEcho({ repository }: Workspace): Promise<void> {
   await mkdir(join(repository, "echo", "1"), { recursive: true });
   await writeFile(join(repository, "echo", "1", "model.py"), identity);
@@ -23,17 +23,18 @@ input { name: "IN" data_type: TYPE_FP32 dims: -1 } output { name: "OUT" data_typ
   await writeFile(join(repository, "echo", "config.pbtxt"), config);
 }
 
-/** A worker that has completed a configuration waits 30 s for its load, which a configuration that is wrong all the same never has. */
+/** A worker that has completed a configuration waits 30 s for its load, which an invalid configuration never gets. */
 const endMsMax = 45_000;
 
 interface AttackedServer {
   readonly flags?: readonly string[];
-  /** Puts more into the repository before the start. */
+  /** Adds files to the repository before the start. */
   readonly write?: (workplace: Workspace) => Promise<void>;
 }
 
 /**
- * Attacks a real server. At the end no byte may be in flight, the worker be the one of the start, and a stop leave nothing behind.
+ * Attacks a real server. At the end no bytes may be in flight, the worker must be the one of the start, and a stop must
+ * leave no files or processes.
  */
 export async function attackServer<Input>(
   attempt: (input: Input, serving: Serving) => Promise<boolean>,

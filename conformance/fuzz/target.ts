@@ -1,16 +1,19 @@
 import type * as fc from "fast-check";
 
-/** What is attacked while a target is open. */
+/** An open target, which is attacked. */
 export interface Attack<Input> extends AsyncDisposable {
-  /** Whether the input was taken rather than refused as documented; throws when it did anything else, or left something behind. */
+  /**
+   * Returns whether the input was accepted and not rejected as documented. Throws for any other result, and if memory
+   * or files are left.
+   */
   attempt(input: Input): boolean | Promise<boolean>;
 }
 
-/** One door that strangers can send anything through. */
+/** An interface that accepts input from untrusted clients. */
 export interface FuzzTarget<Input = unknown> {
   readonly name: string;
   readonly about: string;
-  /** Of all inputs of a run, how many this target gets; shares of all targets add up to 1. */
+  /** Share of a run's inputs for this target; the shares of all targets add up to 1. */
   readonly share: number;
   readonly inputs: fc.Arbitrary<Input>;
   open(): Promise<Attack<Input>>;

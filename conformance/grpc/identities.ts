@@ -4,7 +4,7 @@ import { createCertificate } from "../../packages/base/src/certificates/certific
 
 const dayMs = 86_400_000;
 
-/** Whoever is named: paths of a certificate that is its own authority, and of its key, and what is in them. */
+/** A self-signed certificate: paths of the certificate and its key, and their contents. */
 export interface Identity {
   readonly certificate: string;
   readonly key: string;
@@ -22,7 +22,7 @@ export async function writeIdentity(directory: string, name: string, host: strin
   return { ...identity, certificatePem, keyPem };
 }
 
-/** What a listener takes that shows this identity and asks for none. */
+/** The TLS options of a listener with this certificate that requests none from clients. */
 export const serverTls = ({ certificatePem, keyPem }: Identity) => ({
   certificate: Buffer.from(certificatePem),
   key: Buffer.from(keyPem),

@@ -1,6 +1,6 @@
 /**
- * The cases of gRPC's interop suite that a server passes by itself. Not here: those about credentials of one cloud, load balancing and
- * backend metrics, and `custom_metadata`, because no method of this server answers with metadata of its own.
+ * The cases of gRPC's interop suite for a server. Excluded are those about the credentials of a cloud, load balancing
+ * and backend metrics, and `custom_metadata`, because no method of this server sends metadata of its own.
  */
 export const interopCases = [
   "empty_unary",

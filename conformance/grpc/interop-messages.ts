@@ -1,11 +1,11 @@
 import { BinaryReader, BinaryWriter, WireType } from "@bufbuild/protobuf/wire";
 
-/** What gRPC's interop tests ask: the fields of `grpc.testing`'s messages that their cases use, by the published numbers. */
+/** Requests of gRPC's interop tests: the fields of `grpc.testing`'s messages that the cases use, by their published numbers. */
 export interface InteropRequest {
-  /** Bytes of payload in the one answer, or null where the answers are listed. */
+  /** Bytes of payload in the single response; null if the responses are listed. */
   readonly responseBytes: number;
   readonly payloadBytes: number;
-  /** One answer each. */
+  /** The responses of a stream. */
   readonly responses: readonly { readonly bytes: number; readonly intervalUs: number }[];
   readonly status: { readonly code: number; readonly message: string } | null;
 }

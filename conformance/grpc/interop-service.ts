@@ -22,7 +22,7 @@ import {
 
 type BeginCall = (call: Call) => void;
 
-/** gRPC's own test service on our listener, so that gRPC's interop clients judge the listener and not the models behind it. */
+/** gRPC's own test service on our listener, so that gRPC's interop clients test the listener and not the models. */
 export function openInteropService(tls: GrpcTls | null): Promise<Listener> {
   return openGrpcListener({
     address: { host: "127.0.0.1", port: 0 },
@@ -37,7 +37,7 @@ export function openInteropService(tls: GrpcTls | null): Promise<Listener> {
   });
 }
 
-/** UnimplementedCall and UnimplementedService are not here: that is what their cases ask for. */
+/** UnimplementedCall and UnimplementedService are missing, as their cases require. */
 const methods: ReadonlyMap<string, BeginCall> = new Map([
   ["/grpc.testing.TestService/EmptyCall", onEach(async (call) => void call.send([], () => {}))],
   ["/grpc.testing.TestService/UnaryCall", onEach(answerUnary)],
@@ -46,7 +46,7 @@ const methods: ReadonlyMap<string, BeginCall> = new Map([
   ["/grpc.testing.TestService/StreamingInputCall", sumOfInputs],
 ]);
 
-/** Messages are answered one after the other; the call ends when the client sends no more and all are answered. */
+/** Responds to the messages one after another. The call ends when the client has half-closed and every message has its response. */
 function onEach(answer: (call: Call, message: Uint8Array) => Promise<void>): BeginCall {
   return (call) => {
     let last = Promise.resolve();
@@ -81,7 +81,7 @@ async function answerStream(call: Call, message: Uint8Array): Promise<void> {
   const request = readStreamingRequest(message);
   throwAsked(request);
   for (const { bytes, intervalUs } of request.responses) {
-    // The pause is what the client asks for; a call that is over is not waited for.
+    // The client requests the pause; a call that has ended is not delayed.
     if (intervalUs > 0) await sleep(intervalUs / 1000, null, { signal: call.signal });
     if (!call.send([writePayload(bytes)], () => {})) await call.drained();
   }

@@ -13,7 +13,7 @@ import { openInteropService } from "./interop-service.ts";
 import { testTimeoutMs } from "../../packages/base/src/core/eventually-fixture.ts";
 
 const program = fileURLToPath(new URL("interop_client.py", import.meta.url));
-/** The cases that grpcio asks and the Go client does not know. */
+/** The cases of grpcio that the Go client does not have. */
 const ownCases = ["client_compressed_unary"];
 let directory: string;
 let python: string;

@@ -1,4 +1,6 @@
-"""gRPC's published interop cases, asked by grpcio: interop_client.py PORT [certificate]. Prints the cases that passed as JSON.
+"""Runs gRPC's published interop cases with grpcio: interop_client.py PORT [certificate]. Prints the cases that
+passed as JSON. The messages of grpc.testing are encoded by hand (a payload is field 2 of a message), so that no
+generated code is needed.
 
 The messages of grpc.testing are written by hand (a payload is field 2 of a message), so that no generated code is needed.
 """
@@ -53,7 +55,7 @@ def read_varint(message: bytes, at: int) -> tuple:
 
 
 def payload_size(message: bytes) -> int:
-    """Of an answer whose only field is a payload whose only field is its body."""
+    """Decodes a response whose only field is a payload, whose only field is its body."""
     for field in (1, 2):
         assert message[0] == field << 3 | 2, message[:8]
         length, at = read_varint(message, 1)

@@ -1,6 +1,7 @@
 /**
- * What clients written in Go make of our gRPC: `npm run conformance:grpc`. gRPC's own interop client (plain and over TLS), grpcurl by
- * reflection and ghz as a load. Needs Go, which builds them once. Exit code 1 when anything differs.
+ * Tests gRPC with clients written in Go: `npm run conformance:grpc`. They are gRPC's own interop client (plain and over
+ * TLS), grpcurl with reflection, and ghz as a load. Needs Go, which builds them once. The exit code is 1 if anything
+ * differs.
  */
 import { execFile } from "node:child_process";
 import { mkdtemp, rm } from "node:fs/promises";

@@ -35,7 +35,7 @@ function start(...flags: string[]): Promise<RunningServer> {
   return startGalatea({ repositories: [repository], flags: [...own, ...flags] });
 }
 
-/** What tritonclient makes of it: "live", or a status. */
+/** The result of tritonclient: "live", or a status. */
 async function asks({ grpcPort }: RunningServer, roots: Identity, as: Identity | null): Promise<string> {
   const identity = as === null ? [] : [as.key, as.certificate];
   const args = [program, String(grpcPort), roots.certificate, ...identity];

@@ -25,7 +25,7 @@ const addSub = join(root, "examples/add_sub/models/add_sub");
 const twoRows = { datatype: "FP32", shape: [1, 4], data: [1, 2, 3, 4] };
 const addSubBody = JSON.stringify({ inputs: ["INPUT0", "INPUT1"].map((name) => ({ name, ...twoRows })) });
 
-/** A user of the machine with a home folder of its own, who knows nothing of this checkout. */
+/** A user of the machine with its own home directory, without access to this checkout. */
 export class User {
   readonly home: string;
   readonly #isNobody: boolean;
@@ -49,7 +49,7 @@ export class User {
     return user;
   }
 
-  /** Makes an empty folder below the user's home, or the home. */
+  /** Creates an empty directory below the user's home, or the home. */
   async makeFolder(name = ""): Promise<string> {
     const folder = join(this.home, name);
     await mkdir(folder, { recursive: true });
@@ -57,7 +57,7 @@ export class User {
     return folder;
   }
 
-  /** The words that run a command as this user. */
+  /** Returns the words of a command line that runs a command as this user. */
   words(command: readonly string[]): readonly string[] {
     const ids = [`--reuid=${nobodyId}`, `--regid=${nobodyId}`, "--clear-groups"];
     return this.#isNobody ? ["setpriv", ...ids, ...command] : command;
@@ -152,7 +152,7 @@ export class InstalledGalatea {
   }
 }
 
-/** The first output of the Python model behind an endpoint that is made for it. */
+/** Returns the first output of the Python model behind a new endpoint. */
 async function invokedOutput(endpoint: string): Promise<readonly number[] | undefined> {
   const options = {
     endpoint,

@@ -1,4 +1,4 @@
-/** Documents over a PostgreSQL that is killed, whose sessions are ended and whose connections break; and a second platform. */
+/** Documents over a PostgreSQL server that is killed, whose sessions are ended and whose connections break; and a second platform. */
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import { connect, createServer, type AddressInfo, type Server, type Socket } from "node:net";
@@ -14,7 +14,7 @@ import { FaultyNetwork } from "../../packages/hosting/test/faulty-network-fixtur
 import { until } from "../faults/until.ts";
 import { startPostgres, type PostgresServer } from "../environments/index.ts";
 
-/** Gives its clients a process number of its own in BackendKeyData, as poolers do, and forwards all else. */
+/** A pooler that sends clients its own process number in BackendKeyData, and forwards everything else. */
 class FakePooler implements AsyncDisposable {
   readonly #server: Server;
   readonly #sockets = new Set<Socket>();
@@ -90,15 +90,15 @@ const put = (key: string, body: string, expects: number | "absent" | "any"): Doc
   expects,
 });
 
-/** What a writer was told of its writes. */
+/** The results of a writer's writes. */
 interface Told {
   acknowledged: number;
-  /** Writes that were rejected as not made, or of unknown outcome. */
+  /** Number of writes that were rejected as not committed, or with an unknown outcome. */
   failed: number;
   unknown: number;
 }
 
-/** Reads until the database is back. */
+/** Reads until the database is reachable again. */
 async function readAgain(documents: Documents, key: string) {
   for (;;) {
     try {
@@ -109,7 +109,7 @@ async function readAgain(documents: Documents, key: string) {
   }
 }
 
-/** Counts in two documents at once, each write over the version that the last one made, until the signal. */
+/** Increments counters in two documents, each write on the version of the previous one, until the signal aborts. */
 async function countUp(documents: Documents, name: string, told: Told, until: AbortSignal): Promise<void> {
   let [value, version]: [number, number | "absent"] = [0, "absent"];
   while (!until.aborted) {
@@ -139,11 +139,11 @@ async function assertCounted(documents: Documents, name: string, { acknowledged,
   );
 }
 
-/** Runs writers while faults happen, and checks that what they were told is what there is, also for who opens it anew. */
+/** Runs writers during faults, and checks that the stored documents match the reported results, also after a reopening. */
 async function underFaults(
   database: string,
   documents: PostgresDocuments,
-  /** `progress` resolves when every writer has made another write. */
+  /** `progress` resolves when every writer has completed another write. */
   faults: (progress: () => Promise<void>) => Promise<void>,
   reopen: () => Promise<PostgresDocuments> = () => open(database),
 ): Promise<Told[]> {
@@ -260,7 +260,7 @@ test("a write whose response is lost after the commit resolves with its version"
   await using documents = await open(database, { port: network.port });
   const first = await documents.write([put("a", "1", "absent")]);
   network.loseResponses();
-  // Not repeated if it was not made, and here it was: `any` expects nothing.
+  // The write is not repeated, although it was committed in this case: `any` expects no version.
   const second = await documents.write([put("a", "2", "any")]);
   assert.equal(second, first + 1);
   assert.equal((await documents.get("k", "a"))?.version, second);
@@ -285,7 +285,7 @@ test("an unconditional write fails after a lost connection and is not repeated",
   assert.equal((await documents.get("k", "a"))?.body, "0");
 });
 
-/** A session of another program that has locked the feed in a transaction of its own. */
+/** A session of another program that has locked the change feed in its own transaction. */
 async function hold(database: string) {
   const client = new Client({ host: "127.0.0.1", port: server.port, user: "galatea", database });
   await client.connect();
@@ -340,7 +340,7 @@ test("changes of another session are delivered by notification, and by polling w
   const batches = documents.changes(0, over.signal)[Symbol.asyncIterator]();
   const byOthers = (key: string, more = "") =>
     server.query(
-      // The lock keeps the platform, which reconnects, from changing the epoch between its read and the write.
+      // The lock keeps the platform, which reconnects, from changing the epoch between the read and the write.
       `SET search_path = galatea; ${more} SELECT 1 FROM document_feed FOR UPDATE;
        SELECT write_documents((SELECT epoch FROM document_feed), 99,
         '[[{"d":"put","k":"k","i":"${key}","b":"","o":{}}]]', NULL)`,
@@ -348,7 +348,7 @@ test("changes of another session are delivered by notification, and by polling w
     );
   for (const [key, more] of [
     ["notified", ""],
-    // As if the notification were lost: a session that has stopped listening.
+    // Simulates a lost notification: the session has stopped listening.
     ["polled", "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE 'LISTEN%';"],
   ] as const) {
     const next = batches.next();
@@ -400,7 +400,7 @@ test("a platform whose connection is silent loses the records to another one, an
   const version = await first.write([put("a", "1", "absent")]);
   network.isSilent = true;
   const late = assert.rejects(first.write([put("a", "late", version), put("b", "late", "absent")]));
-  // The database waits 10 s for a word of the first one.
+  // The database waits 10 s for a message of the first session.
   await using second = await open(database);
   await second.write([put("c", "2", "absent")]);
   network.isSilent = false;
@@ -463,7 +463,7 @@ test("one write of many that the database rejects fails alone", async () => {
 test("a key or a value of an order too long for an index is rejected with the reason, and other writes continue", async () => {
   const database = await newDatabase();
   await using documents = await open(database);
-  // Without repetitions: the server compresses values before it measures them.
+  // The text has no repetitions, because the server compresses values before it measures them.
   const long = randomBytes(3000).toString("hex");
   const reason =
     /RecordsError: a document's key or its value in an order is too long for an index of PostgreSQL, which takes about 2,700 bytes/;

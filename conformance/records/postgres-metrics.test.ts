@@ -1,4 +1,4 @@
-/** Metrics over PostgreSQL keep the contract that those over SQLite keep, outlive a database that is away, and have one writer. */
+/** Metrics over PostgreSQL pass the same contract tests as metrics over SQLite, survive an outage of the database, and have one writer. */
 import assert from "node:assert/strict";
 import { mkdtempDisposableSync } from "node:fs";
 import { tmpdir } from "node:os";

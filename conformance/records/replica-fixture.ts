@@ -15,7 +15,7 @@ const main = fileURLToPath(new URL("../../packages/galatea/src/main.ts", import.
 
 export interface ReplicaOptions {
   readonly place: Workspace;
-  /** The name of the data directory below the workplace's. */
+  /** The name of the data directory below the fixture's directory. */
   readonly data: string;
   readonly records: string;
   readonly objects: string;
@@ -35,7 +35,7 @@ export class Replica implements AsyncDisposable {
   private constructor(options: ReplicaOptions, port: number) {
     this.options = options;
     this.url = `http://127.0.0.1:${port}`;
-    // A retry would hide the failure that a test is about.
+    // A retry would hide the failure that a test checks.
     const client = { endpoint: this.url, region: "us-east-1", credentials, maxAttempts: 1 };
     this.s3 = new S3Client({ ...client, forcePathStyle: true });
     this.sagemaker = new SageMakerClient(client);
@@ -47,7 +47,7 @@ export class Replica implements AsyncDisposable {
     return new Replica(options, port);
   }
 
-  /** Starts the process, and does not wait for anything. */
+  /** Starts the process without waiting for it. */
   start(): void {
     const { place, data, records, objects, flags = [] } = this.options;
     const port = new URL(this.url).port;
@@ -66,7 +66,7 @@ export class Replica implements AsyncDisposable {
         AWS_SECRET_ACCESS_KEY: credentials.secretAccessKey,
       },
     });
-    // The test process may be ended by its runner; the platform must not outlive it.
+    // The test runner may end the test process; the platform must not outlive it.
     const kill = () => child.kill("SIGKILL");
     process.once("exit", kill);
     child.once("close", () => process.removeListener("exit", kill));
@@ -83,7 +83,7 @@ export class Replica implements AsyncDisposable {
     return this.#log;
   }
 
-  /** Whether it is up, waits, or neither. */
+  /** The state of the replica: up, waiting, or neither. */
   async role(): Promise<"leader" | "standby" | "none"> {
     if (this.#child === null || this.#child.exitCode !== null || this.#child.signalCode !== null) return "none";
     const health = await this.page("/health").catch(() => null);

@@ -1,4 +1,6 @@
-"""Real boto3 against the gateway at argv[1]: what is kept with an object besides its bytes: metadata, tags and checksums."""
+"""Real boto3 against the gateway at argv[1]: data stored with an object in addition to its bytes: metadata, tags and
+checksums.
+"""
 
 import base64
 import binascii
@@ -29,7 +31,7 @@ def crc32(body):
 
 
 def upload(key, bodies, done=None, part=None, **more):
-    """An upload of the bodies; `part` gives a part's arguments, `done` those of its completion."""
+    """Uploads the bodies as parts; `part` returns the arguments of a part, `done` those of the completion."""
     to = {
         "Bucket": "bkt",
         "Key": key,

@@ -1,4 +1,4 @@
-"""Real boto3 against the gateway at argv[1]: conditions that have to hold, and arguments that S3 refuses."""
+"""Real boto3 against the gateway at argv[1]: conditions, and arguments that S3 rejects."""
 
 import base64
 import concurrent.futures

@@ -1,4 +1,6 @@
-"""What the files of checks share: clients for the gateway at argv[1], and a list that prints one JSON line per check."""
+"""Shared code of the check files: clients for the gateway at argv[1], and a list that prints one JSON line per
+check.
+"""
 
 import json
 import os

@@ -1,4 +1,4 @@
-/** Requests that are refused while their body is still on its way: the answer arrives, and nothing of the connection stays. */
+/** Requests that are rejected while their body is still being sent: the response arrives, and the connection is freed. */
 import assert from "node:assert/strict";
 import { connect, type Socket } from "node:net";
 import { after, before, test } from "node:test";
@@ -78,7 +78,10 @@ function connected(): Socket {
   return connect(Number(port), hostname);
 }
 
-/** Sends all of a request before reading a byte of the answer, as clients over blocking sockets do; then reads until the server ends. */
+/**
+ * Sends the whole request before it reads the response, as clients over blocking sockets do; then reads until the
+ * server ends the connection.
+ */
 function exchange(request: Buffer): Promise<string> {
   return new Promise((resolve, reject) => {
     const socket = connected();

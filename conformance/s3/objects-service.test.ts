@@ -6,7 +6,7 @@ import { objectsServiceTest } from "./objects-service-checks.ts";
 
 objectsServiceTest("Galatea", async () => {
   const platform = await Platform.open(undefined, { verified: true, port: (await freePorts(1))[0] ?? 0 });
-  // Each platform of these tests begins by making the bucket.
+  // Each platform of these tests first creates the bucket.
   await platform.s3.send(new DeleteBucketCommand({ Bucket: bucket }));
   return Object.assign(platform, { credentials });
 });

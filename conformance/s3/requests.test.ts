@@ -1,4 +1,4 @@
-/** Requests that no SDK makes: documents, arguments and framings that are refused with S3's codes, and leave nothing behind. */
+/** Requests that no SDK sends: documents, arguments and framings that are rejected with S3's codes, and leave no files. */
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import { readFile, readdir, stat, writeFile } from "node:fs/promises";
@@ -177,7 +177,7 @@ test("an object that the disk has changed is an error or the end of the connecti
     const names = await readdir(objects, { recursive: true, withFileTypes: true });
     const files = names.filter((each) => each.isFile()).map((each) => join(each.parentPath, each.name));
     const sizes = await Promise.all(files.map(async (path) => (await stat(path)).size));
-    // The largest is the one that was put; an entry may lie before its bytes.
+    // The largest object is the one that was put; its directory entry may precede its bytes.
     const path = files[sizes.indexOf(Math.max(...sizes))] ?? "";
     const bytes = await readFile(path);
     for (const [damage, range] of [
@@ -187,7 +187,7 @@ test("an object that the disk has changed is an error or the end of the connecti
     ] as const) {
       await writeFile(path, damage);
       const reply = await fetch(`${server.url}/bkt/damaged`, range === null ? {} : { headers: { range } });
-      // The beginning of the large one has gone when its end is found to be damaged.
+      // The beginning of the large object has been sent when its end is found to be damaged.
       if (byteLength > 2 ** 20) await assert.rejects(reply.arrayBuffer());
       else {
         assert.equal(reply.status, 500);

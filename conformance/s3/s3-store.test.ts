@@ -1,4 +1,4 @@
-/** Objects in an S3 service keep the contract that those in a directory keep. The service is another Galatea's. */
+/** Objects in an S3 service pass the same contract tests as objects in a directory. The service is another Galatea. */
 import assert from "node:assert/strict";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";

@@ -21,7 +21,7 @@ import { started, type StartedServer } from "./started-server.ts";
 
 const credentials = { accessKeyId: "AKIDEXAMPLE", secretAccessKey: "secret" };
 
-/** Every check of a file as a test of its own; how many there were. */
+/** Registers every check of a file as a separate test. Resolves with their number. */
 async function boto3Checks(context: TestContext, server: StartedServer, file: string): Promise<number> {
   const environment = await ensureEnvironment(cacheDirectory(process.env), "clients");
   const script = fileURLToPath(new URL(file, import.meta.url));

@@ -1,4 +1,4 @@
-/** The real gateway over a directory, for clients to try. Prints its URL; ends with its standard input. Options as one JSON argument. */
+/** The real gateway over a directory, for clients in tests. Prints its URL; ends with its standard input. Options are one JSON argument. */
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { createGateway, s3Service } from "@galatea/aws";
@@ -8,7 +8,7 @@ import { openDirectoryStore } from "@galatea/hosting/objects";
 interface ServerArguments {
   readonly folder: string;
   readonly domain?: string;
-  /** Access key and secret: signatures are verified. */
+  /** Access key and secret; if they are set, signatures are verified. */
   readonly key?: readonly [string, string];
 }
 
@@ -35,7 +35,7 @@ const gateway = createGateway({
   accountIdDefault: "111122223333",
   logger,
 });
-// As long as the platform's: at Node's five seconds a client's pooled connection may end just as it is used again.
+// The platform's value: with Node's five seconds a client's pooled connection may be closed just when it is reused.
 const server = createServer({ requestTimeout: 0, keepAliveTimeout: 75_000 });
 gateway.attach(server);
 server.listen(0, "127.0.0.1", () => {

@@ -1,4 +1,4 @@
-/** Presigned URLs of real clients, and what their holder adds to them. */
+/** Presigned URLs of real clients, and headers that their holder adds to requests. */
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
 import { test } from "node:test";
@@ -48,7 +48,7 @@ print(json.dumps(urls))`;
   return JSON.parse(stdout) as Record<string, string>;
 }
 
-/** Without the Content-Type that a text has for fetch. */
+/** Without the Content-Type that fetch adds for a text body. */
 const bytes = (text: string) => new TextEncoder().encode(text);
 
 const attacks = [

@@ -7,12 +7,12 @@ import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import { openFiles } from "../faults/processes.ts";
 
-/** `server.ts` as a process of its own over an empty folder. */
+/** `server.ts` as a separate process over an empty directory. */
 export interface StartedServer extends AsyncDisposable {
   readonly url: string;
   readonly folder: string;
   readonly process: ChildProcess;
-  /** What it holds open, as the kernel names it: `socket:[…]`, or a file's path. */
+  /** Open descriptors of the process, as the kernel names them: `socket:[…]`, or a file's path. */
   openFiles(): readonly string[];
 }
 

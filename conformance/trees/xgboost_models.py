@@ -42,11 +42,11 @@ def train(settings, seed, *, target=lambda values: values, rounds=ROUNDS, catego
 
 
 def write(out, name, kind, trained, *, answer=None, parameters=None, extreme=True, explain=False):
-    """Writes a booster and what it predicts; `answer` makes the expected answer of the predictions."""
+    """Writes a booster and its predictions; `answer` computes the expected response from the predictions."""
     booster, rows, types = trained
     rows, edges = with_edges(rows, thresholds(booster), 11)
     if extreme and types is None:
-        # XGBoost refuses infinity.
+        # XGBoost rejects infinity.
         extra = extremes(FEATURES)
         rows = numpy.concatenate([extra[~numpy.isinf(extra).any(1)], rows])
     case = Case(out, name)
@@ -134,7 +134,7 @@ def write_all(out):
     forest = {"num_parallel_tree": 30, "learning_rate": 1, "subsample": 0.7, "colsample_bynode": 0.7, "max_depth": 8}
     write(out, "xgb_forest", UBJ, train(forest, 14, rounds=1))
     write(out, "xgb_rank", JSON, rank())
-    # No split is worth so much: every tree is one leaf.
+    # No split is good enough: every tree has one leaf.
     write(out, "xgb_leaves", JSON, train({"gamma": 1e9, **logistic, "base_score": 0.1}, 15, target=binary))
     write(out, "xgb_some_leaves", JSON, train({"gamma": 20.0}, 16))
 

@@ -19,7 +19,7 @@ export function configFieldsPage(): string {
   );
 }
 
-/** Returns a message and those that its fields have, each once. */
+/** Returns a message and the messages of its fields, each once. */
 function messagesFrom(message: DescMessage, found = new Set<DescMessage>()): ReadonlySet<DescMessage> {
   if (found.has(message)) return found;
   found.add(message);

@@ -7,7 +7,7 @@ import { statusOfCode, statusOfReason } from "../../packages/server/src/protocol
 import { serviceRows } from "../aws-services.ts";
 import { codeSpan, markdownTable, referencePage } from "./markdown.ts";
 
-/** Why an error is returned, and what its reader does about it. */
+/** The cause of an error, and the action for its reader. */
 interface Explanation {
   readonly cause: string;
   readonly fix: string;

@@ -1,4 +1,4 @@
-/** Returns text with what Markdown or HTML would take for more than text escaped, but for code spans. */
+/** Returns text in which everything that Markdown or HTML would interpret is escaped, except for code spans. */
 export function escaped(text: string): string {
   return text
     .split(/(`[^`]*`)/)
@@ -15,7 +15,7 @@ export function markdownTable(head: readonly string[], rows: readonly (readonly 
 
 export const codeSpan = (text: string): string => (text === "" ? "" : `\`${text}\``);
 
-/** Returns a page: its title, what it is, how it is made, and its sections. */
+/** Returns a page: its title, its description, the name of its generator, and its sections. */
 export function referencePage(title: string, about: string, sections: readonly string[]): string {
   return `${[`# ${title}`, about, ...sections].join("\n\n")}\n`;
 }

@@ -23,7 +23,7 @@ export async function metricsPage(): Promise<string> {
   );
 }
 
-/** Returns what a server prints that has one model and one GPU. */
+/** Returns the exposition of a server with one model and one GPU. */
 async function serverText(): Promise<string> {
   const gpu = {
     uuid: "GPU-0",
@@ -51,7 +51,7 @@ async function serverText(): Promise<string> {
   return await metrics.text();
 }
 
-/** Returns what a platform prints that has recorded every metric of one endpoint. */
+/** Returns the exposition of a platform that has recorded every metric of one endpoint. */
 function platformText(): string {
   const none = { endpoints: new Map(), instancesInServiceCount: 0 };
   const hosting = { statistics: () => none, mirrorStatistics: { bytes: 0, lost: {} } };

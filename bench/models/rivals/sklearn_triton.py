@@ -1,4 +1,4 @@
-"""The same model in Triton's Python backend."""
+"""The scikit-learn model of `sklearn_script.py` in Triton's Python backend."""
 
 import json
 import os
@@ -10,7 +10,7 @@ import triton_python_backend_utils as pb_utils
 
 class TritonPythonModel:
     def initialize(self, args):
-        # The other servers' scikit-learn: Triton's interpreter finds it after its own packages.
+        # The scikit-learn of the other servers: Triton's interpreter finds it after its own packages.
         sys.path.append(json.loads(args["model_config"])["parameters"]["PACKAGES"]["string_value"])
         import joblib
 

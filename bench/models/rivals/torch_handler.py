@@ -1,4 +1,4 @@
-"""The same for TorchServe, by the same functions."""
+"""The functions of `torch_script.py` as a handler of TorchServe."""
 
 from torch_script import input_fn, model_fn, output_fn, predict_fn
 

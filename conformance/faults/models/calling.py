@@ -1,4 +1,4 @@
-"""Runs CODE, which may call other models, and answers with what it leaves in `out`; `leave` writes a file that the test finds."""
+"""Runs CODE, which may call other models, and responds with the value of `out`; `leave` writes a file for the test."""
 
 import os
 import threading

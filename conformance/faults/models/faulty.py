@@ -1,4 +1,4 @@
-"""Does what the request's DO says, once for each request; "echo" hands VALUE on. One model for everything that goes wrong."""
+"""Runs the fault that the request's DO selects; "echo" returns VALUE. This is the model for all kinds of faults."""
 
 import ctypes
 import os
@@ -12,7 +12,7 @@ import triton_python_backend_utils as pb_utils
 class TritonPythonModel:
     def initialize(self, args):
         self.directory = args["model_repository"]
-        # A tenant's model may not write beside itself.
+        # A tenant's model may not write to its own directory.
         self.meeting = os.environ.get("FAULTS_MEETING", self.directory)
         self.kept = []
         self.done = []
@@ -44,7 +44,7 @@ class TritonPythonModel:
         return ",".join(self.done)
 
     def hold(self, value, name):
-        """Says that it runs, and runs until somebody makes the file `<name>.go` beside the model."""
+        """Writes that it runs, and runs until the test creates the file `<name>.go` next to the model."""
         path = os.path.join(self.meeting, name)
         with open(path + ".running", "w") as file:
             file.write(str(os.getpid()))
@@ -52,7 +52,7 @@ class TritonPythonModel:
             time.sleep(0.005)
 
     def until_left(self, value, name):
-        """Runs until its client has gone away, and says so by the file `<name>.left`."""
+        """Runs until its client has disconnected, and then writes the file `<name>.left`."""
         path = os.path.join(self.meeting, name)
         with open(path + ".running", "w") as file:
             file.write(str(os.getpid()))
@@ -62,7 +62,7 @@ class TritonPythonModel:
             file.write(str(os.getpid()))
 
     def spin(self, value):
-        """Holds the interpreter lock for ever: no Python signal handler runs."""
+        """Holds the interpreter lock forever: no Python signal handler runs."""
         usleep = ctypes.PyDLL(None).usleep
         with open(os.path.join(self.directory, "spin.running"), "w") as file:
             file.write(str(os.getpid()))
@@ -107,7 +107,7 @@ class TritonPythonModel:
         self.kept.clear()
 
     def orphan(self, value):
-        """Leaves a process of its own running, detached as far as a program can be."""
+        """Starts a process that is detached as far as possible and stays."""
         if os.fork() == 0:
             if os.fork() == 0:
                 time.sleep(600)
@@ -115,7 +115,7 @@ class TritonPythonModel:
         os.wait()
 
     def daemon(self, value, *environment):
-        """Starts a program in a session of its own, with a child, as daemons are started; tells its pid."""
+        """Starts a program with a child in its own session, like a daemon, and returns its pid."""
         script = "import os, subprocess; child = subprocess.Popen(['sleep', '600']); print(os.getpid(), flush=True); child.wait()"
         start = "import subprocess, sys; subprocess.Popen([sys.executable, '-c', sys.argv[1]], start_new_session=True)"
         import subprocess
@@ -130,7 +130,7 @@ class TritonPythonModel:
         os.closerange(3, 256)
 
     def scribble(self, value):
-        """Writes rubbish where the worker talks to the server."""
+        """Writes invalid data to the worker's socket."""
         for name in os.listdir("/proc/self/fd"):
             try:
                 if int(name) > 2 and os.readlink("/proc/self/fd/" + name).startswith("socket:"):
@@ -140,7 +140,7 @@ class TritonPythonModel:
         time.sleep(600)
 
     def reach(self, value, *pids):
-        """Which ways into the processes are open: names, or nothing."""
+        """Returns the names of the open accesses to other processes, if any."""
         doors = {
             "descriptors": lambda process: [
                 open(process + "/fd/" + name, "rb") for name in os.listdir(process + "/fd")
@@ -159,7 +159,7 @@ class TritonPythonModel:
         return " ".join(found)
 
     def own_business(self, value):
-        """What a model may do with files and processes of its own."""
+        """Returns the permitted operations on files and processes."""
         import subprocess
 
         below = os.path.join(self.directory, "below")

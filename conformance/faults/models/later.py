@@ -1,4 +1,4 @@
-"""A step behind a stream: gives TEXT or NUMBERS back; `pid` leaves its process id and waits, `wait` waits a moment."""
+"""A step after a stream: returns TEXT or NUMBERS; `pid` writes its process id and waits, `wait` delays the response."""
 
 import os
 import time

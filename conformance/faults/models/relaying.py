@@ -1,4 +1,6 @@
-"""One container of a pipeline: hands its words on with its own name behind them, and does what they tell a container of its name."""
+"""One container of a pipeline: returns its words with its own name appended, and runs the commands in them for a
+container of its name.
+"""
 
 import os
 import time
@@ -30,7 +32,7 @@ class TritonPythonModel:
         os._exit(3)
 
     def grows(self, text):
-        """Ten thousand times as much as came."""
+        """Ten thousand times the received size."""
         return text * 10_000
 
     def explodes(self, text):
@@ -38,7 +40,7 @@ class TritonPythonModel:
         return text + "x" * 7_000_000
 
     def waits(self, text):
-        """Says that it runs, and runs until somebody makes the file `<name>.go`."""
+        """Writes that it runs, and runs until the test creates the file `<name>.go`."""
         path = os.path.join(MEETING, NAME)
         with open(path + ".running", "w") as file:
             file.write(str(os.getpid()))

@@ -1,4 +1,4 @@
-"""Runs CODE once for each request, with `sender`, and leaves the rest to it."""
+"""Runs CODE for each request with its `sender`; CODE sends the responses."""
 
 import os
 import threading
@@ -19,7 +19,7 @@ def large(value, size):
 
 
 def leave(name, value):
-    """A file that the test finds."""
+    """Writes a file for the test."""
     path = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), name)
     with open(path + ".part", "w", encoding="utf-8") as file:
         file.write(str(value))

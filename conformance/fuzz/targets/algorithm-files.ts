@@ -44,7 +44,7 @@ const counts = [0, 1, 2, 0x7fff_ffff, -1, 0x8000_0000].map((count) => {
   return bytes;
 });
 const texts = ["[", "]", "{", "}", ",", ":", '"', "0", "-1", "1e999", "NaN", "null", "2147483648", "\\ud800"];
-/** Instructions of pickles, alone and in the pairs that build and call things. */
+/** Instructions of pickles, alone and in pairs that create and call objects. */
 const pickleWords = [
   ..."()]}.0NRbcehjqrstuX\x80\x81\x85\x86\x87\x88\x89\x8c\x8d\x8e\x93\x94\x95\x96".split(""),
   "cxgboost.core\nBooster\n",
@@ -63,7 +63,7 @@ const xgboostArchives = mutated(fc.constantFrom(...boosters), [...counts, ...tex
   (bytes): Archive => ({ files: { "xgboost-model": bytes }, settings: {}, body: "1,2,3,4\n,,,-1e30" }),
 );
 
-/** The archive as a whole is changed, or a file in it: what a checksum keeps from being looked at is not worth many inputs. */
+/** Changes the whole archive or a file in it. Few inputs change the archive, because its checksum rejects most of them. */
 const linearArchives = fc.constantFrom(...Object.values(savedLinearModels)).chain((model) => {
   const files = linearLearnerFiles(model);
   const of = (name: keyof typeof files, words: readonly (string | Buffer)[]) =>
@@ -118,7 +118,7 @@ function archiveTarget(
   };
 }
 
-/** The model is read, and asked once: it answers, or refuses the request. */
+/** Reads the model and invokes it once: it responds, or rejects the request. */
 function attempt(algorithm: AlgorithmName, directory: string, { files, settings, body }: Archive): boolean {
   rmSync(directory, { recursive: true, force: true });
   for (const [name, bytes] of Object.entries(files)) {
@@ -135,7 +135,7 @@ function attempt(algorithm: AlgorithmName, directory: string, { files, settings,
   } catch (error) {
     if (!(error instanceof InferenceError)) throw error;
     assert.ok(["INVALID_ARG", "UNSUPPORTED"].includes(error.code), `${error.code}: ${error.message}`);
-    // Among them the list of what Spark ML's bundles may be made of.
+    // One of them is the list of the permitted contents of Spark ML bundles.
     assert.ok(error.message.length > 10 && error.message.length < 1500, error.message);
     return false;
   }

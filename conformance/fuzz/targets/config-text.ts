@@ -16,7 +16,7 @@ import { ModelConfigSchema } from "../../../packages/server/src/modelconfig/mess
 import { mutated } from "../mutations.ts";
 import type { FuzzTarget } from "../target.ts";
 
-/** Configurations that people write, and the pieces that they are made of. */
+/** Typical configurations, and their elements. */
 const corpus = [
   `name: "m" backend: "python" max_batch_size: 8
 input [ { name: "I" data_type: TYPE_FP32 dims: [ -1, 4 ] optional: true reshape { shape: [ 4 ] } } ]
@@ -65,7 +65,7 @@ const spoken = fc
   .array(fc.constantFrom(...words.map((word) => Buffer.from(word)), ...corpus), { maxLength: 12 })
   .map((parts) => Buffer.concat(parts));
 
-/** config.pbtxt through all that a load does with it before files or backends are looked at. */
+/** Passes config.pbtxt through the part of a load that accesses neither files nor backends. */
 export const configText: FuzzTarget<Buffer> = {
   name: "config-text",
   about: "config.pbtxt: parse, complete, check, print",

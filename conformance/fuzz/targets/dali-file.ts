@@ -32,7 +32,7 @@ const config = (decoupled: boolean) => ({
 const asked = JSON.stringify({ inputs: [{ name: "value", datatype: "FP32", shape: [1, 2], data: [1, 2] }] });
 const statuses: ReadonlySet<number> = new Set([200, 400, 500, 501, 503]);
 
-/** Beside the model that is attacked there is another of DALI's, so that its interpreter is up before the first attack. */
+/** Another DALI model is loaded first, so that its interpreter is running before the first attack. */
 async function writeNeighbour({ repository }: Workspace): Promise<void> {
   await ensureFramework("dali");
   await mkdir(join(repository, "doubled", "1"), { recursive: true });
@@ -40,7 +40,7 @@ async function writeNeighbour({ repository }: Workspace): Promise<void> {
   await writeFile(join(repository, "doubled", "config.pbtxt"), `backend: "dali" max_batch_size: 4 ${tensors}`);
 }
 
-/** Serialized pipelines, built and run by DALI in a worker of their own: the server and DALI's other models go on. */
+/** Serialized pipelines that DALI builds and runs in their own worker: the server and other DALI models continue. */
 export const daliFile: FuzzTarget<{ readonly bytes: Buffer; readonly decoupled: boolean }> = {
   name: "dali-file",
   about: "serialized pipelines of DALI, loaded and run by a server",

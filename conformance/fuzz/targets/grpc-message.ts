@@ -16,7 +16,7 @@ import { pieces } from "../mutations.ts";
 import type { FuzzTarget } from "../target.ts";
 
 const memoryBytes = 256 * 1024 * 1024;
-/** What a message takes beside its tensors: each entry of a few bytes becomes an object, and has a price. */
+/** Memory of a message in addition to its tensors: each entry of a few bytes becomes an object, which is charged. */
 const takenBytesMax = 256 * 1024;
 
 interface Input {
@@ -24,7 +24,7 @@ interface Input {
   readonly cuts: readonly number[];
 }
 
-/** ModelInferRequest from the pieces of a connection to a request with tensors, without a connection. */
+/** Parses ModelInferRequest from chunks to a request with tensors, without a connection. */
 export const grpcMessage: FuzzTarget<Input> = {
   name: "grpc-message",
   about: "ModelInferRequest as protobuf, in chunks of any size",

@@ -18,7 +18,7 @@ import type { FuzzTarget } from "../target.ts";
 
 const memoryBytes = 256 * 1024 * 1024;
 const inputBytesMax = 1024 * 1024;
-/** Tensors take at most so many times the bytes of their text or tail, beside what their alignment takes. */
+/** Tensors take at most this multiple of the bytes of their text or tail, in addition to their alignment. */
 const bytesPerByteMax = 16;
 
 const rawConfigs = [
@@ -42,7 +42,7 @@ interface Input {
   readonly raw: number;
 }
 
-/** The JSON reader, the cutter of binary tails and raw bodies, without a socket. */
+/** Tests the JSON reader, binary tails and raw bodies, without a socket. */
 export const httpBody: FuzzTarget<Input> = {
   name: "http-body",
   about: "inference bodies over HTTP: JSON, binary tails in chunks of any size, raw bodies",
@@ -78,7 +78,7 @@ function attempt({ body: { bytes, headerText }, cuts, raw }: Input): boolean {
     for (const [index, tensor] of placed.tensors.entries()) {
       const { binaryBytes, dataAt, elementCount, datatype } = header.inputs[index]!;
       assert.deepEqual(Buffer.from(tensor.data), Buffer.from(viewed[index]!.data));
-      // A size may be written -0.
+      // A size may be written as -0.
       if (dataAt === -1) assert.ok(tensor.data.length === binaryBytes);
       else if (datatype !== "BYTES") assert.ok(tensor.data.length === elementCount * datatypes[datatype].byteSize);
     }
@@ -95,7 +95,7 @@ function placeRaw(bytes: Buffer, arena: FakeArena, raw: number): void {
   releaseTensors([tensor]);
 }
 
-/** What a client sends may be refused; anything else that is thrown is a defect. */
+/** A client's input may be rejected; any other exception is a defect. */
 function refusing(work: () => void): boolean {
   try {
     work();

@@ -7,14 +7,14 @@ import { rarely } from "../mutations.ts";
 import { attackServer } from "../served.ts";
 import type { FuzzTarget } from "../target.ts";
 
-/** What the server answers to an inference over HTTP, as its tables of codes and reasons have it. */
+/** The documented responses to an inference over HTTP, from the tables of codes and reasons. */
 const statuses: ReadonlySet<number> = new Set([200, 400, 404, 413, 500, 501, 503]);
 
 interface Input extends InferBody {
   readonly encoding: string | null;
 }
 
-/** Whole requests over sockets: listener, body, scheduler, worker and answer. */
+/** Whole requests over sockets: listener, body, scheduler, worker and response. */
 export const httpServer: FuzzTarget<Input> = {
   name: "http-server",
   about: "inference over HTTP against a server with a Python model",

@@ -10,7 +10,7 @@ import { onnxFile } from "./onnx-file.ts";
 import { treeFiles } from "./tree-files.ts";
 import { workerWire } from "./worker-wire.ts";
 
-/** Every door; adding one is one line. */
+/** Every attacked interface. */
 export const targets: readonly FuzzTarget[] = [
   httpBody,
   grpcMessage,

@@ -16,7 +16,7 @@ const words = ["Div", "Neg", "MatMul", "Identity", "x", "y", "ai.onnx", "com.mic
 const asked = JSON.stringify({ inputs: [{ name: "x", datatype: "FP32", shape: [2], data: [1, 2] }] });
 const statuses: ReadonlySet<number> = new Set([200, 400, 404, 500, 503]);
 
-/** Files that ONNX Runtime loads and runs, in a process of their own: the server and its other models go on. */
+/** Files that ONNX Runtime loads and runs in their own process: the server and its other models continue. */
 export const onnxFile: FuzzTarget<Buffer> = {
   name: "onnx-file",
   about: "ONNX files, loaded and run by a server",

@@ -81,7 +81,7 @@ const inputs = fc.oneof(
   ),
 );
 
-/** Model files of trees: read, laid out and walked through. */
+/** Model files of trees that are read, prepared and evaluated. */
 export const treeFiles: FuzzTarget<TreeFile> = {
   name: "tree-files",
   about: "model files of XGBoost, LightGBM and treelite",
@@ -92,7 +92,7 @@ export const treeFiles: FuzzTarget<TreeFile> = {
 
 const walk = compileTraversal();
 const rowCount = 9;
-/** Of the columns, sums and weights of a small file; one that asks for more than it holds would have many times that. */
+/** Limits of the columns, sums and weights of a small file; a file that declares more than it has would exceed them many times. */
 const memoryBytesMax = 2 ** 21;
 const featuresTried = 1000;
 

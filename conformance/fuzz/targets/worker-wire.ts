@@ -21,7 +21,7 @@ const decoders: readonly ((frame: Buffer) => unknown)[] = [
   decodeMetric,
 ];
 
-/** The readers of what Python workers send; the channel before them gives them whole frames with a header. */
+/** The readers of messages from Python workers; the channel passes them complete frames with a header. */
 export const workerWire: FuzzTarget<Buffer> = {
   name: "worker-wire",
   about: "frames of Python workers",

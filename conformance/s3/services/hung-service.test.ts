@@ -28,7 +28,7 @@ test("a platform whose S3 service hangs starts, serves what it has, and refuses 
   await using service = await started({});
   await using network = await FaultyNetwork.open(Number(new URL(service.url).port));
   await using platform = await Platform.open(undefined, {
-    // Instances of another URL would be started anew.
+    // Instances with another URL would be started again.
     port: (await freePorts(1))[0] ?? 0,
     flags: [`--objects=http://127.0.0.1:${network.port}`],
     env: { AWS_ACCESS_KEY_ID: credentials.accessKeyId, AWS_SECRET_ACCESS_KEY: credentials.secretAccessKey },

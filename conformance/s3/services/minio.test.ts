@@ -1,4 +1,4 @@
-/** Objects in MinIO: the contract of a store, and a platform whose service is away for a while. */
+/** Objects in MinIO: the contract of a store, and a platform during an outage of its service. */
 import { objectStoreContract } from "@galatea/hosting/objects/object-store.contract.ts";
 import { objectsServiceTest } from "../objects-service-checks.ts";
 import { openedStore } from "../opened-store.ts";

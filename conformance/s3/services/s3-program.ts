@@ -15,7 +15,7 @@ interface Program {
   env(credentials: Credentials): Readonly<Record<string, string>>;
 }
 
-/** S3 services in Go. Their code has nothing of ours. */
+/** S3 services in Go, which share no code with ours. */
 const programs = {
   versitygw: {
     args: (address, data) => [`--port=${address}`, "--quiet", "--keep-alive", "posix", data],
@@ -34,7 +34,7 @@ const programs = {
   },
 } as const satisfies Readonly<Record<string, Program>>;
 
-/** A program of others that is an S3 service over a temporary directory. */
+/** A third-party program that is an S3 service over a temporary directory. */
 export class S3Program implements S3Service {
   readonly url: string;
   readonly credentials: Credentials;

@@ -1,19 +1,19 @@
-"""What every attempt is made with, and how one tells that it was kept off."""
+"""Shared code of all attempts, and the check whether an attempt was blocked."""
 
 import ctypes
 import os
 
 libc = ctypes.CDLL(None, use_errno=True)
-# Names that no tenant should find in a directory.
+# Names that no tenant may find in a directory.
 FOREIGN = set()
 
 
 class KeptOff(Exception):
-    """What was tried did not reach its aim."""
+    """The attempt was blocked."""
 
 
 class Attempts(dict):
-    """Functions by what they attempt. One raises where it is kept off."""
+    """Functions by the description of the attempt. A function raises if it is blocked."""
 
     def named(self, name):
         def note(function):
@@ -34,7 +34,7 @@ def call(name, *arguments):
 
 
 def any_of(values, reach):
-    """Reached where one of them is."""
+    """The attempt succeeds if one of these succeeds."""
     reached = []
     reasons = []
     for value in values:

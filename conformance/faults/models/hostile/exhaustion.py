@@ -1,4 +1,4 @@
-"""More than a tenant's share of what the machine has."""
+"""Attempts to use more than a tenant's share of the machine."""
 
 import os
 import resource

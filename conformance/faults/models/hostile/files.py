@@ -1,4 +1,4 @@
-"""Files of the platform, of other tenants, of the system, and what is shared of its own."""
+"""Attempts on files of the platform, of other tenants and of the system, and on shared files of its own."""
 
 import mmap
 import os
@@ -15,7 +15,7 @@ attempts = Attempts()
 
 @attempts.named("have a descriptor that leads anywhere")
 def _(targets):
-    """Descriptors that were left open: whatever is neither a socket, a pipe nor the tenant's own memory."""
+    """Inherited descriptors: all except sockets, pipes and the tenant's own memory."""
     found = []
     for name in os.listdir("/proc/self/fd"):
         try:

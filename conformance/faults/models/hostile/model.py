@@ -34,7 +34,7 @@ class TritonPythonModel:
         return __file__
 
     def offer(self, _):
-        """What another tenant may look for."""
+        """Secrets that another tenant may search for."""
         self.server = socket.socket(socket.AF_UNIX)
         self.server.bind("\0galatea-victim")
         self.server.listen()
@@ -44,7 +44,7 @@ class TritonPythonModel:
                 with open(place + "/of-the-victim", "w") as file:
                     file.write("secret")
             except PermissionError:
-                pass  # It has no such place, so nobody can reach it there.
+                pass  # The machine has no such resource, so access is impossible.
         return "offered"
 
     def weights(self, _):
@@ -64,7 +64,7 @@ class TritonPythonModel:
         return json.dumps(outcomes)
 
     def leave_behind(self, _):
-        """A process in a session of its own that takes off every mark it can, and tells its pid."""
+        """A process in its own session that removes every mark, and reports its pid."""
         told, tell = os.pipe()
         if os.fork() == 0:
             os.setsid()
@@ -88,7 +88,7 @@ class TritonPythonModel:
         return os.read(told, 16).decode()
 
     def take_memory(self, text):
-        """As much as is asked for, in pieces, written to."""
+        """Allocates the requested memory in chunks, and writes to it."""
         pieces = []
         for _ in range(int(text) // (1 << 24)):
             pieces.append(np.ones(1 << 21, np.float64))

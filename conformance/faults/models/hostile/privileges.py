@@ -1,4 +1,4 @@
-"""More than a tenant was given: users, mounts, devices, priorities, limits."""
+"""Attempts to gain privileges: users, mounts, devices, priorities, limits."""
 
 import os
 import resource

@@ -1,4 +1,4 @@
-"""Other processes: to see, read, trace, signal, hinder them."""
+"""Attempts to see, read, trace, signal or delay other processes."""
 
 import array
 import ctypes

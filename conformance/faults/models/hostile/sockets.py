@@ -1,4 +1,4 @@
-"""Sockets, ports, and memory known by a number: what leads to others and is no file."""
+"""Attempts on sockets, ports and System V memory, which reach other processes without files."""
 
 import ctypes
 import json

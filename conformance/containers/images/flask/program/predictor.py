@@ -1,4 +1,4 @@
-"""A linear model over CSV rows: its weights and its intercept are in the model's file."""
+"""A linear model over CSV rows; the model's file has its weights and its intercept."""
 
 import json
 
