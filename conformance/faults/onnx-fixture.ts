@@ -79,7 +79,7 @@ export function failureOf(outcome: Outcome): string {
 
 /** The runner processes, which are children of this process. */
 export async function runners(): Promise<readonly number[]> {
-  const pids = await childrenOf(process.pid);
+  const pids = childrenOf(process.pid);
   return pids.filter((pid) => {
     try {
       return readFileSync(`/proc/${pid}/cmdline`, "latin1").includes("runner-worker");

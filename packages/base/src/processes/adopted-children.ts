@@ -74,7 +74,7 @@ export function isAdoptable(pid: number): boolean {
 export async function killOrphans(isGone: (orphan: OrphanedProcess) => boolean): Promise<void> {
   for (let found = true; found;) {
     const ends: Promise<unknown>[] = [];
-    for (const pid of await childrenOf(process.pid)) {
+    for (const pid of childrenOf(process.pid)) {
       if (isKnown(pid)) continue;
       const orphan = await orphanOf(pid);
       if (orphan === null || !isGone(orphan)) continue;

@@ -12,8 +12,14 @@ export { adoptOrphans, killOrphans, isAdoptable, watchAdoptedChild } from "./ado
 export { defaultOutputLimits, OutputLines } from "./output-lines.ts";
 export { lockDirectory, shareDirectory } from "./directory-lock.ts";
 export { describeProcessEnd, type ProcessEnd } from "./process-end.ts";
-export { endLeftover, parseProcessStat, readProcessStart, type ProcessIdentity } from "./process-identity.ts";
+export {
+  endLeftover,
+  parseProcessStat,
+  readProcessStart,
+  type ProcessIdentity,
+  type ProcessStat,
+} from "./process-identity.ts";
 export { adoptDetached, findDetached, startDetached, type DetachedProcess } from "./detached-process.ts";
-export { childrenOf, readProcessFile } from "./process-files.ts";
+export { childrenOf, readProcessFile, readProcessFileSync } from "./process-files.ts";
 export { spawnProcess, type SpawnedProcess } from "./spawn.ts";
 export { releaseMemoryWhenIdle } from "./idle-memory.ts";

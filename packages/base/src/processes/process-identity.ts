@@ -1,6 +1,6 @@
-import { readFileSync } from "node:fs";
 import { delay, type Clock } from "../core/index.ts";
-import { signalGroup } from "../system/index.ts";
+import { pageBytes, signalGroup } from "../system/index.ts";
+import { readProcessFileSync } from "./process-files.ts";
 
 /** A process, identified by its pid and start time, because the kernel reuses pids. */
 export interface ProcessIdentity {
@@ -11,14 +11,8 @@ export interface ProcessIdentity {
 
 /** Returns the start time of a running process. Null if there is no process with this pid, or only a zombie. */
 export function readProcessStart(pid: number): number | null {
-  let stat: string;
-  try {
-    stat = readFileSync(`/proc/${pid}/stat`, "latin1");
-  } catch (error) {
-    const { code } = error as NodeJS.ErrnoException;
-    if (code === "ENOENT" || code === "ESRCH") return null;
-    throw error;
-  }
+  const stat = readProcessFileSync(pid, "stat");
+  if (stat === null) return null;
   const { isZombie, startTicks } = parseProcessStat(stat);
   return isZombie ? null : startTicks;
 }
@@ -30,6 +24,8 @@ export interface ProcessStat {
   /** CPU time of the process and of its reaped children. */
   readonly cpuTicks: number;
   readonly startTicks: number;
+  /** Resident memory, pages that are shared with other processes included. */
+  readonly residentBytes: number;
 }
 
 export function parseProcessStat(text: string): ProcessStat {
@@ -41,6 +37,7 @@ export function parseProcessStat(text: string): ProcessStat {
     isZombie: state === "Z" || state === "X",
     cpuTicks,
     startTicks: Number(fields[19]),
+    residentBytes: Number(fields[21]) * pageBytes,
   };
 }
 

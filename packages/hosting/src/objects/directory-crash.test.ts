@@ -111,7 +111,7 @@ async function runWriter(folder: string, expected: Expected, end: (writing: Writ
   // The process must end at a random moment during the writes, so this delay waits for no event.
   await new Promise((resolve) => setTimeout(resolve, randomInt(600)));
   await end(child);
-  const hashing = await childrenOf(child.pid ?? 0);
+  const hashing = childrenOf(child.pid ?? 0);
   child.kill("SIGKILL");
   await closed;
   // The kernel ends the hashing processes after the writer. Until then, they may have files open.

@@ -19,7 +19,7 @@ const md5 = createHash("md5").update(body).digest("base64");
 
 /** Resolves with the ids of the hashing processes that this process has started. */
 async function hashingPids(): Promise<number[]> {
-  const children = await childrenOf(process.pid);
+  const children = childrenOf(process.pid);
   const named = children.map(async (pid) => ({ pid, line: await readProcessFile(pid, "cmdline") }));
   return (await Promise.all(named))
     .filter(({ line }) => line?.includes("hash-process-worker") === true)

@@ -5,7 +5,7 @@ import type { ContainerProcess } from "./container-file.ts";
 import { readDiskUsage } from "./disk-usage.ts";
 import { gpuUsageOf, type MachineGpu } from "./gpu-usage.ts";
 import { readOomKillCount } from "./oom-kills.ts";
-import { readProcessCpuNs, readProcessTreeUsage } from "./process-usage.ts";
+import { ProcessTreeMeter, readProcessCpuNs } from "./process-usage.ts";
 
 /** Access to the machine's GPUs. `gpus` returns an empty list if there is no GPU, or no driver that reports one. */
 export interface MachineGpus {
@@ -30,6 +30,7 @@ export class ProcessContainer implements HostedContainer {
   readonly address: InstanceAddress;
   readonly ended: Promise<ContainerEnd>;
   readonly #running: DetachedProcess;
+  readonly #meter: ProcessTreeMeter;
   readonly #isDetached: () => boolean;
   readonly #directory: string;
   readonly #machine: MachineGpus;
@@ -49,6 +50,7 @@ export class ProcessContainer implements HostedContainer {
     this.#oomKillCount = oomKillCount;
     this.#lastOomKillCount = oomKillCount();
     this.#running = running;
+    this.#meter = new ProcessTreeMeter(running.pid);
     this.process = { pid: running.pid, startTicks: running.startTicks, bootId, socketPath };
     this.#isDetached = isDetached;
     this.#machine = machine;
@@ -72,7 +74,7 @@ export class ProcessContainer implements HostedContainer {
 
   async usage(): Promise<InstanceUsage | null> {
     if (this.#isEnded) return null;
-    const used = await readProcessTreeUsage(this.#running.pid);
+    const used = await this.#meter.usage();
     if (used === null) return null;
     const { cpuNs, memoryBytes, pids } = used;
     const gpus = gpuUsageOf(this.#machine.gpus(), pids);
@@ -82,7 +84,7 @@ export class ProcessContainer implements HostedContainer {
   async workedNs(): Promise<number | null> {
     if (this.#isEnded) return null;
     this.#lastOomKillCount = this.#oomKillCount();
-    return await readProcessCpuNs(this.#running.pid);
+    return readProcessCpuNs(this.#running.pid);
   }
 
   /** Stops the process. If the host is detached, only releases the process; `ended` stays pending then. */
