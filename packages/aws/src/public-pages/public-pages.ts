@@ -84,7 +84,8 @@ function pageOf(options: PublicPagesOptions, request: IncomingMessage): Promise<
   if (isOfTopics) return topicPage(options, url);
   if (path === "/ping") return page(200, "");
   const access = unsignedAccess({
-    remoteAddress: request.socket.remoteAddress,
+    // A proxy or a gateway on this machine passes requests of callers on other machines.
+    remoteAddress: headers.via === undefined ? request.socket.remoteAddress : undefined,
     isOpen: options.isOpen,
     hasOwnerKey: options.hasOwnerKey(request),
   });

@@ -27,7 +27,7 @@ export { encodeEvent, encodeEventHeaders, eventStreamType } from "./event-stream
 export { readEvents, type ReadEvent } from "./event-stream-reading.ts";
 export { StreamWriter } from "./stream-writer.ts";
 export { checkInput } from "./check-input.ts";
-export { sendAwsError } from "./send-response.ts";
+export { sendAwsError, sendResponse } from "./send-response.ts";
 export { toAwsError } from "./errors.ts";
 export { rejectUnsupportedMembers, type UnsupportedMember } from "./unsupported-members.ts";
 export { adviceFor, type UnsupportedOperations } from "./unsupported-operations.ts";
@@ -36,5 +36,7 @@ export { pageToken, positionOfToken, type Listing } from "./page-token.ts";
 export { firstInOrder } from "./first-in-order.ts";
 export { isLoopbackName, rejectionOf, type HostAndOriginRules } from "./web-pages.ts";
 export { verifiedRequest } from "./body.ts";
+export { probeOf } from "./probes.ts";
+export { sendUnavailable } from "./send-unavailable.ts";
 export { closeIfUnread } from "./close-if-unread.ts";
 export { malformedXml, readXml, writeXml, xmlDeclaration, type XmlElements } from "./xml.ts";

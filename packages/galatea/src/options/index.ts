@@ -10,6 +10,7 @@ export { convertFlags, convertOptions, type ConvertOptions } from "./convert-fla
 export { didYouMean } from "./did-you-mean.ts";
 export { integerFlag, parsedFlag, switchFlag, UsageError, type Flag, type FlagTable } from "./flag.ts";
 export { frameworkFlags, frameworkOptions, type FrameworkOptions } from "./framework-flags.ts";
+export { gatewayFlags, gatewayOptions, type GatewayCommandOptions } from "./gateway-flags.ts";
 export { imageFlags, imageOptions, type ImageOptions } from "./image-flags.ts";
 export { parseFlags, type OptionsOf, type Parsed } from "./parse-flags.ts";
 export {

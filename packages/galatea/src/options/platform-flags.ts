@@ -145,3 +145,9 @@ export function parsedObjectsUrl(text: string, flag: string): string {
   }
   return url.origin;
 }
+
+/** Returns the URL of a database. Throws UsageError; its message omits the value, which may contain a password. */
+export function parsedDatabaseUrl(text: string, flag: string): string {
+  if (/^postgres(?:ql)?:\/\//.test(text)) return text;
+  throw new UsageError(`invalid value for --${flag}: it has to begin with postgres://`);
+}

@@ -10,7 +10,7 @@ import {
   UsageError,
 } from "./flag.ts";
 import type { OptionsOf, Parsed } from "./parse-flags.ts";
-import { parsedName, parsedObjectsUrl, parsedRegion, platformDefaults } from "./platform-flags.ts";
+import { parsedDatabaseUrl, parsedName, parsedObjectsUrl, parsedRegion, platformDefaults } from "./platform-flags.ts";
 import { parsedEngineAddress } from "./engine-address.ts";
 import { workerArguments, workerFlags } from "./worker-flags.ts";
 
@@ -66,6 +66,15 @@ export const upFlags = {
   ),
   standby: switchFlag(
     "wait while another platform has the records, and take over when it ends; needs --records, --objects, and the same keys",
+  ),
+  "advertise-url": parsedFlag(
+    {
+      unit: "url",
+      about:
+        "where `galatea gateway` reaches this platform itself, such as http://10.0.0.7:8770; recorded with --records " +
+        "(default: from --host and --port)",
+    },
+    parsedPlatformUrl,
   ),
   pods: textFlag({
     unit: "file",
@@ -245,10 +254,4 @@ function parsedAccount(text: string): string {
 function parsedOrigin(text: string): string {
   if (/^https?:\/\//.test(text) && URL.canParse(text) && new URL(text).origin === text) return text;
   throw new UsageError(`invalid value for --allowed-origin: '${text}' is not like https://chat.example`);
-}
-
-/** Returns the URL of a database. Throws UsageError; its message omits the value, which may contain a password. */
-function parsedDatabaseUrl(text: string, flag: string): string {
-  if (/^postgres(?:ql)?:\/\//.test(text)) return text;
-  throw new UsageError(`invalid value for --${flag}: it has to begin with postgres://`);
 }

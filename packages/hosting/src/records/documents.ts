@@ -78,16 +78,10 @@ export interface ChangeBatch {
   readonly changes: readonly ChangedDocument[];
 }
 
-/** A store of documents. Every implementation passes `documents.contract.ts`. */
-export interface Documents {
+/** The reading part of `Documents`. */
+export interface DocumentReader {
   get(kind: string, key: string): Promise<Document | null>;
   list(query: DocumentQuery): Promise<DocumentPage>;
-  /**
-   * Makes all changes atomically. Resolves with their version when they are on disk (fsync). Rejects with
-   * DocumentConflict if a document differs from what a change expects. Two changes of one write must not name the same
-   * document.
-   */
-  write(changes: readonly DocumentChange[]): Promise<number>;
   /** Resolves with the version of the last write. Later reads return this version or a newer one. */
   version(): Promise<number>;
   /**
@@ -96,6 +90,16 @@ export interface Documents {
    * forgotten; the reader must then list everything again.
    */
   changes(sinceVersion: number, signal: AbortSignal): AsyncIterable<ChangeBatch>;
+}
+
+/** A store of documents. Every implementation passes `documents.contract.ts`. */
+export interface Documents extends DocumentReader {
+  /**
+   * Makes all changes atomically. Resolves with their version when they are on disk (fsync). Rejects with
+   * DocumentConflict if a document differs from what a change expects. Two changes of one write must not name the same
+   * document.
+   */
+  write(changes: readonly DocumentChange[]): Promise<number>;
 }
 
 /**

@@ -11,9 +11,12 @@ export {
   type Document,
   type DocumentChange,
   type DocumentPosition,
+  type DocumentReader,
   type Documents,
   type ExpectedVersion,
 } from "./documents.ts";
+export { FollowedDocuments } from "./followed-documents.ts";
+export { leaderKind, leaderOf, recordLeader } from "./leader.ts";
 export { readAllDocuments, readAllJson, readJson } from "./json-documents.ts";
 export { DocumentMemory, MemoryDocuments } from "./memory-documents.ts";
 export { RecordedValues } from "./recorded-values.ts";

@@ -24,6 +24,7 @@ import {
 } from "@galatea/hosting";
 import { printSeries, type MetricStore } from "@galatea/base/metrics";
 import { openCountedSeries, createPlatformMetrics, EndpointCounters } from "@galatea/hosting/exposition";
+import { recordLeader } from "@galatea/hosting/records";
 import { InstanceKeys, type AccessContext } from "@galatea/hosting/instance-keys";
 import {
   isolationGaps,
@@ -151,6 +152,7 @@ export async function openPlatform(options: PlatformOptions): Promise<Platform> 
     streamAbort: port.streamAbort,
   });
   const door = openDoor(options, { ...aws, instances, keys });
+  if (records !== null) await recordLeader(documents, options.advertiseUrl ?? callableUrl(port.url));
   const pages = { ...ownersPages(options, { keys, series, counters }), ...hostingsPages(hosting, log) };
   port.openTo(publicPages({ ...door, ...pages, links, logs, topics: topicPages, logger: log }));
   // This runs first at disposal, so that requests in flight complete while everything else is still open.

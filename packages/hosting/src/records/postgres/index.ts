@@ -6,6 +6,7 @@
 export { parseDatabaseUrl, type DatabaseAddress } from "./database-address.ts";
 export { openPostgresSource, openPostgresTarget } from "./postgres-copy.ts";
 export { openPostgresDocuments, type PostgresDocuments } from "./postgres-documents.ts";
+export { openPostgresReader } from "./postgres-reader.ts";
 export { openMetricDatabase, openPostgresMetrics } from "./postgres-metrics.ts";
 export { WriteLockLost } from "./database-errors.ts";
 export { waitForWriterLock, type WriterLockWatchOptions } from "./writer-lock-watch.ts";

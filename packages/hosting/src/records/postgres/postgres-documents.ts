@@ -1,29 +1,10 @@
 import { randomUUID } from "node:crypto";
-import { Pool } from "pg";
-import { delay, rejectOnAbort, systemClock, type Clock, type Logger } from "@galatea/base";
-import { changedDocument, changesSql, listStatement, pageOfRows } from "../document-tables.ts";
-import {
-  ChangesForgotten,
-  documentsListedMax,
-  type ChangeBatch,
-  type Document,
-  type DocumentChange,
-  type DocumentPage,
-  type DocumentQuery,
-  type Documents,
-} from "../documents.ts";
-import { RecordsError, type SqlValue } from "../statement.ts";
+import { rejectOnAbort, systemClock, type Clock, type Logger } from "@galatea/base";
+import type { ChangeBatch, Document, DocumentChange, DocumentPage, DocumentQuery, Documents } from "../documents.ts";
 import type { DatabaseAddress } from "./database-address.ts";
-import { DatabaseUnavailable, queryFailure } from "./database-errors.ts";
 import { DocumentWriter } from "./document-writer.ts";
-import { clientConfig } from "./server-session.ts";
-import {
-  feedEndSql,
-  forgottenSql,
-  withNumberedPlaceholders,
-  postgresMigrations,
-  versionSql,
-} from "./postgres-tables.ts";
+import { PostgresReader } from "./postgres-reader.ts";
+import { postgresMigrations } from "./postgres-tables.ts";
 
 export interface PostgresDocumentsOptions {
   readonly address: DatabaseAddress;
@@ -47,13 +28,6 @@ export interface PostgresDocuments extends Documents, AsyncDisposable {
   readonly lost: Promise<Error>;
 }
 
-const readersMax = 4;
-const pendingReadsMax = 10_000;
-/** Maximum milliseconds that a read waits for an unreachable database. */
-const unavailableMsMax = 5000;
-const pauseMs = 100;
-const feedPauseMs = 1000;
-
 /**
  * Opens the documents of a database, acquires the write lock, and creates missing tables. A second platform is rejected
  * until disposal, or until this platform has been silent for 10 s.
@@ -68,35 +42,21 @@ export async function openPostgresDocuments({
   const holder = randomUUID();
   const options = { address, migrations: postgresMigrations, holder, clock, logger, deletionsMax };
   const writer = await DocumentWriter.open(options);
-  const readers = new Pool({
-    ...clientConfig(address, `galatea reader ${holder}`),
-    max: readersMax,
-    allowExitOnIdle: true,
-  });
-  // The pool removes a reader that ends while it is idle. The writer logs that the database is unreachable.
-  readers.on("error", () => {});
-  return new PooledDocuments(writer, readers, { holder, clock, batchMax });
+  const applicationName = `galatea reader ${holder}`;
+  const changed = (signal: AbortSignal) => rejectOnAbort(writer.changed(), signal);
+  const reader = new PostgresReader({ address, applicationName, batchMax, changed, clock });
+  return new LockedDocuments(holder, writer, reader);
 }
 
-interface PooledDocumentsOptions {
+class LockedDocuments implements PostgresDocuments {
   readonly holder: string;
-  readonly clock: Clock;
-  readonly batchMax: number;
-}
-
-class PooledDocuments implements PostgresDocuments {
   readonly #writer: DocumentWriter;
-  readonly #readers: Pool;
-  readonly #options: PooledDocumentsOptions;
+  readonly #reader: PostgresReader;
 
-  constructor(writer: DocumentWriter, readers: Pool, options: PooledDocumentsOptions) {
+  constructor(holder: string, writer: DocumentWriter, reader: PostgresReader) {
+    this.holder = holder;
     this.#writer = writer;
-    this.#readers = readers;
-    this.#options = options;
-  }
-
-  get holder(): string {
-    return this.#options.holder;
+    this.#reader = reader;
   }
 
   get epoch(): number {
@@ -107,15 +67,12 @@ class PooledDocuments implements PostgresDocuments {
     return this.#writer.lost;
   }
 
-  async get(kind: string, key: string): Promise<Document | null> {
-    const [row] = await this.#rows("SELECT version, body FROM document WHERE kind = $1 AND key = $2", kind, key);
-    return row === undefined ? null : { kind, key, version: Number(row["version"]), body: String(row["body"]) };
+  get(kind: string, key: string): Promise<Document | null> {
+    return this.#reader.get(kind, key);
   }
 
-  async list(query: DocumentQuery): Promise<DocumentPage> {
-    const limit = Math.min(query.limit, documentsListedMax);
-    const { sql, values } = listStatement({ ...query, limit });
-    return pageOfRows({ ...query, limit }, await this.#rows(withNumberedPlaceholders(sql), ...values));
+  list(query: DocumentQuery): Promise<DocumentPage> {
+    return this.#reader.list(query);
   }
 
   write(changes: readonly DocumentChange[]): Promise<number> {
@@ -123,64 +80,19 @@ class PooledDocuments implements PostgresDocuments {
   }
 
   version(): Promise<number> {
-    return this.#number(versionSql);
+    return this.#reader.version();
   }
 
   async isHolder(): Promise<boolean> {
-    const [row] = await this.#rows("SELECT holder FROM document_feed");
-    return row?.["holder"] === this.holder;
+    return (await this.#reader.holder()) === this.holder;
   }
 
-  async *changes(sinceVersion: number, signal: AbortSignal): AsyncIterable<ChangeBatch> {
-    for (let since = sinceVersion; ;) {
-      signal.throwIfAborted();
-      const changed = this.#writer.changed();
-      const batch = await this.#batch(since).catch((error: unknown) => {
-        if (error instanceof DatabaseUnavailable) return null;
-        throw error;
-      });
-      if (batch === null) await delay(this.#options.clock, feedPauseMs, signal);
-      else if (batch.version === since) await rejectOnAbort(changed, signal);
-      else {
-        since = batch.version;
-        yield batch;
-      }
-    }
+  changes(sinceVersion: number, signal: AbortSignal): AsyncIterable<ChangeBatch> {
+    return this.#reader.changes(sinceVersion, signal);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#writer[Symbol.asyncDispose]();
-    await this.#readers.end();
-  }
-
-  async #batch(since: number): Promise<ChangeBatch> {
-    const [end] = await this.#rows(feedEndSql, since, this.#options.batchMax - 1);
-    const version = Math.max(since, Number(end?.["version"]));
-    const rows = version === since ? [] : await this.#rows(withNumberedPlaceholders(changesSql), since, version);
-    // Checked after the rows are read, because deletions that were forgotten in between are missing in them.
-    if (since < (await this.#number(forgottenSql))) throw new ChangesForgotten(since);
-    return { version, changes: rows.map(changedDocument) };
-  }
-
-  async #number(sql: string): Promise<number> {
-    const [row] = await this.#rows(sql);
-    return Number(row?.["number"]);
-  }
-
-  /** Runs a query. While the database is unreachable, retries on other connections for a bounded time. */
-  async #rows(sql: string, ...values: readonly SqlValue[]): Promise<readonly Readonly<Record<string, SqlValue>>[]> {
-    const { clock } = this.#options;
-    if (this.#readers.waitingCount >= pendingReadsMax) {
-      throw new DatabaseUnavailable(`${pendingReadsMax} reads wait for the database`, null);
-    }
-    for (const untilNs = clock.monotonicNs() + unavailableMsMax * 1e6; ;) {
-      try {
-        return (await this.#readers.query<Record<string, SqlValue>>(sql, [...values])).rows;
-      } catch (error) {
-        if (queryFailure(error) === "refused") throw new RecordsError((error as Error).message, 0);
-        if (clock.monotonicNs() >= untilNs) throw new DatabaseUnavailable("the database is not reachable", error);
-      }
-      await delay(clock, pauseMs, null);
-    }
+    await this.#reader[Symbol.asyncDispose]();
   }
 }
