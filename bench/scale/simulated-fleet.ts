@@ -4,6 +4,7 @@ import {
   routeModelRequest,
 } from "../../packages/hosting/src/endpoints/model-routing.ts";
 import type { PlacementKey } from "../../packages/hosting/src/endpoints/model-rank.ts";
+import { ModelRanks } from "../../packages/hosting/src/endpoints/model-ranks.ts";
 import { ModelDemand } from "../../packages/hosting/src/model-cache/model-demand.ts";
 import { Timeline } from "./timeline.ts";
 
@@ -50,12 +51,14 @@ export interface SimulatedResponse {
 export class SimulatedFleet {
   readonly #options: SimulationOptions;
   readonly #pods: readonly [Pod, ...Pod[]];
+  readonly #ranks: ModelRanks;
   readonly timeline = new Timeline();
   /** Number of copies that were loaded without a waiting request. */
   additionalCopyCount = 0;
 
   constructor(options: SimulationOptions) {
     this.#options = options;
+    this.#ranks = new ModelRanks(options.key);
     const [first, ...more] = Array.from({ length: options.podCount }, (_, ordinal) => newPod(ordinal));
     if (first === undefined) throw new RangeError("a fleet has at least one pod");
     this.#pods = [first, ...more];
@@ -88,18 +91,19 @@ export class SimulatedFleet {
       this.#pods,
       {
         target,
-        key: this.#options.key,
+        ranks: this.#ranks,
         copyOn: ({ copies, demand }: Pod) => {
           const copy = copies.get(target);
           if (copy?.isLoaded === true) return "loaded";
           return copy !== undefined || demand.of(target) > 0 ? "coming" : "absent";
         },
         isBusyWith: ({ demand }: Pod) => demand.isMostlyFor(target),
+        requestsOn: ({ demand }: Pod) => demand.of(target),
         hasMemoryOn: (pod: Pod) => pod.additionalLoadCount < additionalLoadsMax && this.#hasRoom(pod),
       },
       modelRoutingLimits,
     );
-    if (bring !== null) this.#bring(bring, target);
+    for (const pod of bring) this.#bring(pod, target);
     this.#serve(serve, target, done);
   }
 

@@ -2,6 +2,7 @@ import { assert, delay, openDeadline, type Clock, type Logger, type TaskGroup } 
 import type { AgentContainer, ModelsView, ModelState } from "../instance-agent/index.ts";
 import { highestRanked, routeModelRequest, modelRoutingLimits, type RoutingCandidate } from "./model-routing.ts";
 import type { PlacementKey } from "./model-rank.ts";
+import { ModelRanks } from "./model-ranks.ts";
 import { modelsToPreload } from "./model-warming.ts";
 
 /** A multi-model container of an instance, with the view of its loaded models. */
@@ -55,6 +56,7 @@ const warmMsMax = 60_000;
 /** Routes requests for models to a fleet's instances, and loads and unloads additional copies of models. */
 export class ModelRouter {
   readonly #options: ModelRouterOptions;
+  readonly #ranks: ModelRanks;
   readonly #bringCounts = new Map<string, number>();
   /** Monotonic time until which a failed load is not retried, by instance and model. */
   readonly #failedUntilNs = new Map<string, number>();
@@ -62,6 +64,7 @@ export class ModelRouter {
 
   constructor(options: ModelRouterOptions) {
     this.#options = options;
+    this.#ranks = new ModelRanks(options.key);
   }
 
   /** Starts the period in which requests wait for the models of adopted instances. */
@@ -92,21 +95,30 @@ export class ModelRouter {
   }
 
   /**
-   * Returns the instance for a request, among those that can serve it. If the model needs an additional copy, starts to
-   * load it without waiting.
+   * Returns the instance for a request, among those that can serve it. If the model needs additional copies, starts to
+   * load them without waiting.
    */
   choose<Place extends ModelInstance>(places: readonly [Place, ...Place[]], requested: RequestedModel): Place {
     const { targetModel: target, targetContainer: name } = requested;
+    let knownBytes: number | null = null;
+    const bytesOf = () =>
+      (knownBytes ??= places.reduce(
+        (most, place) => Math.max(most, place.holderOf(name)?.models.memoryBytesOf(target) ?? 0),
+        0,
+      ));
     const model = {
       target,
-      key: this.#options.key,
+      ranks: this.#ranks,
       copyOn: (place: Place) => place.holderOf(name)?.models.copyOf(target) ?? "absent",
       isBusyWith: (place: Place) => place.holderOf(name)?.models.isBusyWith(target) ?? true,
-      hasMemoryOn: (place: Place) => this.#mayCome(target, { to: place.holderOf(name), place, places, name }),
+      requestsOn: (place: Place) => place.holderOf(name)?.models.demand.of(target) ?? 0,
+      hasMemoryOn: (place: Place) => this.#mayCome(target, { to: place.holderOf(name), place, bytesOf }),
     };
     const { serve, bring } = routeModelRequest(places, model, modelRoutingLimits);
-    const holder = bring?.holderOf(name) ?? null;
-    if (bring !== null && holder !== null) this.#bring(bring, holder, target);
+    for (const place of bring) {
+      const holder = place.holderOf(name);
+      if (holder !== null) this.#bring(place, holder, target);
+    }
     return serve;
   }
 
@@ -171,19 +183,17 @@ export class ModelRouter {
     on: {
       readonly place: ModelInstance;
       readonly to: MultiModelContainer | null;
-      readonly places: readonly ModelInstance[];
-      readonly name: string | null;
+      /** Returns the memory of a loaded copy; 0 if there is none. */
+      readonly bytesOf: () => number;
     },
   ): boolean {
     const { clock, coldMs } = this.#options;
-    const { place, to, places, name } = on;
+    const { place, to, bytesOf } = on;
     if (to === null || !to.models.keepsModels || (this.#bringCounts.get(place.id) ?? 0) >= additionalLoadsMax)
       return false;
     const nowNs = clock.monotonicNs();
     if ((this.#failedUntilNs.get(keyOf(place, target)) ?? 0) > nowNs) return false;
-    let bytes = 0;
-    for (const each of places) bytes = Math.max(bytes, each.holderOf(name)?.models.memoryBytesOf(target) ?? 0);
-    return to.models.hasMemoryFor(bytes, nowNs - coldMs * 1e6);
+    return to.models.hasMemoryFor(bytesOf(), nowNs - coldMs * 1e6);
   }
 
   /** Loads a copy for which no request waits. Resolves with whether it was loaded. */

@@ -8,9 +8,12 @@ import {
   routeModelRequest,
   modelRoutingLimits,
   busyThreshold,
+  copiesPerRequestMax,
+  fullInstancesMax,
   type RoutingCandidate,
 } from "./model-routing.ts";
-import { derivePlacementKey } from "./model-rank.ts";
+import { ModelRank, derivePlacementKey } from "./model-rank.ts";
+import { ModelRanks } from "./model-ranks.ts";
 
 const key = derivePlacementKey("an endpoint");
 
@@ -18,6 +21,7 @@ interface Candidate extends RoutingCandidate {
   inFlightCount: number;
   readonly copy: ModelCopyState;
   readonly isBusyWith: boolean;
+  readonly requestCount: number;
   readonly hasRoom: boolean;
 }
 
@@ -28,24 +32,26 @@ const empty = (ordinal: number): Candidate => ({
   inFlightCount: 0,
   copy: "absent",
   isBusyWith: true,
+  requestCount: 0,
   hasRoom: true,
 });
 const candidatesOf = (count: number) => Array.from({ length: count }, (_, ordinal) => empty(ordinal)) as Candidates;
-const place = (candidates: readonly Candidate[], target: string) =>
+const place = (candidates: readonly Candidate[], target: string, ranks = new ModelRanks(key)) =>
   routeModelRequest(
     candidates as Candidates,
     {
       target,
-      key,
+      ranks,
       copyOn: ({ copy }) => copy,
       isBusyWith: ({ isBusyWith }) => isBusyWith,
+      requestsOn: ({ requestCount }) => requestCount,
       hasMemoryOn: ({ hasRoom }) => hasRoom,
     },
     modelRoutingLimits,
   );
 const targets = Array.from({ length: 4000 }, (_, index) => `tenants/${index}.tar.gz`);
 
-const anyCandidates = fc.uniqueArray(fc.nat(100), { minLength: 1, maxLength: 12 }).chain((ordinals) =>
+const anyCandidates = fc.uniqueArray(fc.nat(100), { minLength: 1, maxLength: 40 }).chain((ordinals) =>
   fc.tuple(
     ...ordinals.map((ordinal) =>
       fc.record({
@@ -53,11 +59,18 @@ const anyCandidates = fc.uniqueArray(fc.nat(100), { minLength: 1, maxLength: 12 
         inFlightCount: fc.nat(60),
         copy: fc.constantFrom<ModelCopyState>("loaded", "coming", "absent"),
         isBusyWith: fc.boolean(),
+        requestCount: fc.nat(40),
         hasRoom: fc.boolean(),
       }),
     ),
   ),
 ) as unknown as fc.Arbitrary<Candidates>;
+
+/** Returns the instances in the order of their rank, computed one by one. */
+function byRank(candidates: readonly Candidate[], target: string): readonly Candidate[] {
+  const rank = new ModelRank(key, target);
+  return candidates.toSorted((a, b) => rank.scoreOf(b.ordinal) - rank.scoreOf(a.ordinal) || a.ordinal - b.ordinal);
+}
 
 test("adding an instance moves only its share of the models, and all of them to the new instance", () => {
   for (const count of [2, 3, 4, 9, 33]) {
@@ -104,22 +117,28 @@ test("property: an instance over its busy threshold gets a request only if no fr
       // copy.
       if (loaded.length > 0) assert.equal(serve.copy, "loaded");
       else if (having.length > 0) assert.equal(serve.copy, "coming");
-      if (bring !== null) {
-        assert.deepEqual([bring.copy, bring.hasRoom, bring.inFlightCount < bound], ["absent", true, true]);
-        assert.ok(
-          having.length < modelCopiesMax(candidates.length) && having.length === loaded.length && loaded.length > 0,
-        );
-      }
-      if (serve.inFlightCount < bound) return;
+      const isFree = ({ inFlightCount }: Candidate) => inFlightCount < bound;
+      const requestCount = having.reduce((sum, each) => sum + each.requestCount, 0);
+      const wanted = Math.max(loaded.length + 1, Math.ceil(requestCount / bound));
+      const missing = Math.min(wanted, modelCopiesMax(candidates.length)) - having.length;
+      const left = Math.max(0, Math.min(missing, copiesPerRequestMax));
+      for (const each of bring) assert.deepEqual([each.copy, each.hasRoom, isFree(each)], ["absent", true, true]);
+      assert.ok(new Set(bring).size === bring.length && bring.length <= left);
+      if (loaded.length === 0) assert.deepEqual(bring, []);
+      if (isFree(serve)) return;
       assert.ok(having.length > 0);
       assert.ok(loaded.every(({ inFlightCount }) => inFlightCount >= serve.inFlightCount));
-      const mayBring =
-        having.length === loaded.length && having.length < modelCopiesMax(candidates.length) && loaded.length > 0;
-      const free = candidates.filter(({ copy, inFlightCount }) => copy === "absent" && inFlightCount < bound);
-      if (!serve.isBusyWith) assert.equal(bring, null);
-      else if (bring === null && mayBring && free.length > 0) {
-        assert.equal(highestRanked(free as Candidates, { key, target }).hasRoom, false);
+      if (!serve.isBusyWith || loaded.length === 0) return assert.deepEqual(bring, []);
+      // The copies go to the highest-ranked free instances with memory. The search ends after some without memory.
+      const expected: Candidate[] = [];
+      let fullCount = 0;
+      for (const each of byRank(candidates, target)) {
+        if (each.copy !== "absent" || !isFree(each)) continue;
+        if (expected.length === left || fullCount === fullInstancesMax) break;
+        if (each.hasRoom) expected.push(each);
+        else fullCount += 1;
       }
+      assert.deepEqual(bring, expected);
     }),
     { numRuns: 3000 },
   );
@@ -138,6 +157,39 @@ test("property: routing does not depend on the order of the instances", () => {
   );
 });
 
+test("property: remembered ranks give the decisions of computed ones while instances come and go", () => {
+  fc.assert(
+    fc.property(anyCandidates, fc.array(fc.tuple(fc.nat(39), fc.nat(2))), (all, asked) => {
+      const ranks = new ModelRanks(key);
+      for (const [without, model] of asked) {
+        const candidates = all.length === 1 ? all : all.filter((_, index) => index !== without);
+        const target = targets[model] ?? "";
+        assert.deepEqual(place(candidates, target, ranks), place(candidates, target));
+        assert.deepEqual(place(all, target, ranks), place(all, target));
+      }
+    }),
+  );
+});
+
+test("a model gets as many copies at once as its requests in flight need", () => {
+  const candidates = candidatesOf(20).map((each, ordinal) =>
+    ordinal === 7 ? { ...each, copy: "loaded" as const, inFlightCount: 40, requestCount: 40 } : each,
+  );
+  const { bring } = place(candidates, "hot");
+  // 40 requests at 8 for each instance.
+  assert.equal(bring.length, 4);
+  const coming = candidates.map((each) => (bring.includes(each) ? { ...each, copy: "coming" as const } : each));
+  assert.deepEqual(place(coming, "hot").bring, []);
+});
+
+test("a copy goes to the next instance if the highest-ranked one has no memory for it", () => {
+  const candidates = candidatesOf(8).map((each) => ({ ...each, copy: "absent" as ModelCopyState }));
+  const [first, second, third] = byRank(candidates, "hot");
+  Object.assign(first!, { copy: "loaded", inFlightCount: 8, requestCount: 8 });
+  Object.assign(second!, { hasRoom: false });
+  assert.deepEqual(place(candidates, "hot"), { serve: first, bring: [third] });
+});
+
 /** Simulates requests that stay in flight for a while, with loads that take no time. */
 class Simulated {
   readonly #instances: readonly {
@@ -147,6 +199,7 @@ class Simulated {
     readonly asked: string[];
   }[];
   readonly #underWay: (() => void)[] = [];
+  readonly #ranks = new ModelRanks(key);
   loadCount = 0;
   #now = 0;
 
@@ -181,15 +234,15 @@ class Simulated {
       [first, ...more],
       {
         target,
-        key,
+        ranks: this.#ranks,
         copyOn: ({ models }) => (models.has(target) ? "loaded" : "absent"),
         isBusyWith,
+        requestsOn: ({ asked }) => asked.filter((each) => each === target).length,
         hasMemoryOn: () => true,
       },
       modelRoutingLimits,
     );
-    for (const each of new Set([serve, bring])) {
-      if (each === null) continue;
+    for (const each of new Set([serve, ...bring])) {
       if (!each.models.has(target)) this.loadCount += 1;
       if (each === serve || !each.models.has(target)) each.models.set(target, this.#now);
     }

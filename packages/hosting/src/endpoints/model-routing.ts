@@ -1,5 +1,6 @@
 import type { ModelCopyState } from "../instance-agent/index.ts";
-import { ModelRank, type PlacementKey } from "./model-rank.ts";
+import type { PlacementKey } from "./model-rank.ts";
+import { ModelRanks, type InstanceRanking } from "./model-ranks.ts";
 
 /** An instance that can serve a request for a model. */
 export interface RoutingCandidate {
@@ -11,15 +12,14 @@ export interface RoutingCandidate {
 /** A model for which a request is routed, and the state of its copies on the instances. */
 export interface RoutableModel<Instance> {
   readonly target: string;
-  /** The endpoint's key for the hash that ranks the instances. */
-  readonly key: PlacementKey;
+  /** The endpoint's ranking of its instances for each model. */
+  readonly ranks: ModelRanks;
   readonly copyOn: (instance: Instance) => ModelCopyState;
   /** Returns whether the model causes at least an average share of an instance's requests. */
   readonly isBusyWith: (instance: Instance) => boolean;
-  /**
-   * Returns whether the instance can load the model without evicting a recently used one. It is called for at most one
-   * instance per request.
-   */
+  /** Returns the number of the model's requests in flight on the instance. */
+  readonly requestsOn: (instance: Instance) => number;
+  /** Returns whether the instance can load the model without evicting a recently used one. */
   readonly hasMemoryOn: (instance: Instance) => boolean;
 }
 
@@ -35,9 +35,14 @@ export const modelRoutingLimits: ModelRoutingLimits = { loadRatioMax: 1.5, queue
 export interface RoutingDecision<Instance> {
   /** The instance for the request. */
   readonly serve: Instance;
-  /** An instance that must load an additional copy of the model, for later requests; null if none is needed. */
-  readonly bring: Instance | null;
+  /** The instances that must load an additional copy of the model, for later requests. */
+  readonly bring: readonly Instance[];
 }
+
+/** Additional copies that one request starts to load. */
+export const copiesPerRequestMax = 8;
+/** Instances without memory for an additional copy that a request passes over before it gives up. */
+export const fullInstancesMax = 3;
 
 /**
  * Returns the maximum number of copies of one model: half of the instances, but at least two. A model therefore does
@@ -56,9 +61,10 @@ export function busyThreshold(inFlightSum: number, instanceCount: number, limits
  * Returns the instance for a request. A keyed hash of the model's name and the ordinals ranks the instances for each
  * model (rendezvous hashing). Adding or removing an instance changes the highest-ranked instance of few models. The
  * request goes to the highest-ranked instance that has the model and is not too busy. If no instance has the model, it
- * is loaded on the highest-ranked one that is not too busy. If all instances with the model are too busy, an additional
- * copy is loaded on the next one. If the highest-ranked instance lacks the model, a copy is loaded there, too. The
- * request itself never waits for an additional copy.
+ * is loaded on the highest-ranked one that is not too busy. If all instances with the model are too busy, additional
+ * copies are loaded on the next ones: as many as the model's requests in flight need, from one to eight. If the
+ * highest-ranked instance lacks the model, a copy is loaded there, too. The request itself never waits for an additional
+ * copy.
  */
 export function routeModelRequest<Instance extends RoutingCandidate>(
   instances: readonly [Instance, ...Instance[]],
@@ -66,40 +72,77 @@ export function routeModelRequest<Instance extends RoutingCandidate>(
   limits: ModelRoutingLimits,
 ): RoutingDecision<Instance> {
   const [only] = instances;
-  if (instances.length === 1) return { serve: only, bring: null };
+  if (instances.length === 1) return { serve: only, bring: [] };
   const bound = busyThresholdOf(instances, limits);
-  const ranked = rankedBy(model, instances);
+  const ranking = model.ranks.of(model.target, instances);
   const isFree = ({ inFlightCount }: Instance) => inFlightCount < bound;
   const isLoaded = (instance: Instance) => model.copyOn(instance) === "loaded";
-  const top = first(ranked, () => true) ?? only;
-  const mayHave = (instance: Instance | null) =>
-    instance !== null && isFree(instance) && canAddCopy(instances, model, instance) ? instance : null;
+  const top = ranking.first(() => true) ?? only;
 
-  const loaded = first(ranked, (each) => isLoaded(each) && isFree(each));
-  if (loaded !== null) return { serve: loaded, bring: loaded === top ? null : mayHave(top) };
-  const idlest = idlestOf(ranked, isLoaded);
+  const loaded = ranking.first((each) => isLoaded(each) && isFree(each));
+  if (loaded !== null) {
+    const isMissing = loaded !== top && model.copyOn(top) === "absent" && isFree(top);
+    const mayLoad = isMissing && additionalCopies(instances, model, bound) > 0 && model.hasMemoryOn(top);
+    return { serve: loaded, bring: mayLoad ? [top] : [] };
+  }
+  const idlest = idlestOf(ranking, isLoaded);
   if (idlest !== null) {
-    // A model gets an additional copy only if it causes at least an average share of the instance's requests. Other
+    // A model gets additional copies only if it causes at least an average share of the instance's requests. Other
     // models on a busy instance are not copied.
-    if (!model.isBusyWith(idlest)) return { serve: idlest, bring: null };
-    const next = first(ranked, (each) => model.copyOn(each) === "absent" && isFree(each));
-    return { serve: idlest, bring: mayHave(next) };
+    if (!model.isBusyWith(idlest)) return { serve: idlest, bring: [] };
+    const count = additionalCopies(instances, model, bound);
+    return { serve: idlest, bring: instancesForCopies(ranking, { model, isFree, count }) };
   }
   // The first load of the model is in progress: its memory is not known yet, so no additional copy is loaded.
-  const coming = first(ranked, (each) => model.copyOn(each) === "coming");
-  return { serve: coming ?? first(ranked, isFree) ?? top, bring: null };
+  const coming = ranking.first((each) => model.copyOn(each) === "coming");
+  return { serve: coming ?? ranking.first(isFree) ?? top, bring: [] };
 }
 
-/** Returns whether an additional copy of the model may be loaded on an instance. Additional copies are loaded one at a time. */
-function canAddCopy<Instance>(instances: readonly Instance[], model: RoutableModel<Instance>, to: Instance): boolean {
-  if (model.copyOn(to) !== "absent") return false;
-  let copyCount = 0;
+/**
+ * Returns the number of additional copies of a model to load. While one is loaded, another is needed only if the model's
+ * own requests in flight make all copies too busy, those in loading included.
+ */
+function additionalCopies<Instance>(
+  instances: readonly Instance[],
+  { copyOn, requestsOn }: RoutableModel<Instance>,
+  bound: number,
+): number {
+  let [loadedCount, comingCount, requestCount] = [0, 0, 0];
   for (const instance of instances) {
-    const copy = model.copyOn(instance);
-    if (copy === "coming") return false;
-    if (copy === "loaded") copyCount += 1;
+    const copy = copyOn(instance);
+    if (copy === "absent") continue;
+    if (copy === "loaded") loadedCount += 1;
+    else comingCount += 1;
+    requestCount += requestsOn(instance);
   }
-  return copyCount < modelCopiesMax(instances.length) && model.hasMemoryOn(to);
+  const wanted = Math.max(loadedCount + 1, Math.ceil(requestCount / bound));
+  const copiesMax = Math.min(wanted, modelCopiesMax(instances.length));
+  return Math.min(copiesPerRequestMax, copiesMax - loadedCount - comingCount);
+}
+
+/** Returns up to `count` instances that have memory for a copy of the model: the highest-ranked ones that are not too busy. */
+function instancesForCopies<Instance extends RoutingCandidate>(
+  ranking: InstanceRanking<Instance>,
+  {
+    model: { copyOn, hasMemoryOn },
+    isFree,
+    count,
+  }: {
+    readonly model: RoutableModel<Instance>;
+    readonly isFree: (instance: Instance) => boolean;
+    readonly count: number;
+  },
+): readonly Instance[] {
+  const chosen = new Set<Instance>();
+  const full = new Set<Instance>();
+  while (chosen.size < count && full.size < fullInstancesMax) {
+    const next = ranking.first(
+      (each) => isFree(each) && copyOn(each) === "absent" && !chosen.has(each) && !full.has(each),
+    );
+    if (next === null) break;
+    (hasMemoryOn(next) ? chosen : full).add(next);
+  }
+  return [...chosen];
 }
 
 function busyThresholdOf(instances: readonly RoutingCandidate[], limits: ModelRoutingLimits): number {
@@ -108,59 +151,25 @@ function busyThresholdOf(instances: readonly RoutingCandidate[], limits: ModelRo
   return busyThreshold(inFlightSum, instances.length, limits);
 }
 
-/** An instance with its hash score for a model. */
-interface Ranked<Instance> {
-  readonly instance: Instance;
-  readonly score: number;
-}
-
-function rankedBy<Instance extends Pick<RoutingCandidate, "ordinal">>(
-  { key, target }: Pick<RoutableModel<Instance>, "key" | "target">,
-  instances: readonly Instance[],
-): readonly Ranked<Instance>[] {
-  const rank = new ModelRank(key, target);
-  return instances.map((instance) => ({ instance, score: rank.scoreOf(instance.ordinal) }));
-}
-
-/**
- * Returns the highest-ranked instance that satisfies the condition; null if there is none. For equal scores, the lower
- * ordinal wins.
- */
-function first<Instance extends Pick<RoutingCandidate, "ordinal">>(
-  ranked: readonly Ranked<Instance>[],
-  isSo: (instance: Instance) => boolean,
-): Instance | null {
-  let best: Ranked<Instance> | null = null;
-  for (const each of ranked) {
-    if (
-      best !== null &&
-      (each.score < best.score || (each.score === best.score && each.instance.ordinal > best.instance.ordinal))
-    )
-      continue;
-    if (isSo(each.instance)) best = each;
-  }
-  return best?.instance ?? null;
-}
-
 /**
  * Returns the instance with the fewest requests in flight that satisfies the condition; null if there is none. For equal
  * numbers, the higher-ranked instance wins.
  */
 function idlestOf<Instance extends RoutingCandidate>(
-  ranked: readonly Ranked<Instance>[],
+  ranking: InstanceRanking<Instance>,
   isSo: (instance: Instance) => boolean,
 ): Instance | null {
   let fewest = Infinity;
-  for (const { instance } of ranked) {
+  for (const instance of ranking.instances) {
     if (instance.inFlightCount < fewest && isSo(instance)) fewest = instance.inFlightCount;
   }
-  return first(ranked, (each) => each.inFlightCount === fewest && isSo(each));
+  return fewest === Infinity ? null : ranking.first((each) => each.inFlightCount === fewest && isSo(each));
 }
 
 /** Returns the highest-ranked of the instances that have a model. Its copy stays loaded when unused copies are unloaded. */
 export function highestRanked<Instance extends Pick<RoutingCandidate, "ordinal">>(
   instances: readonly [Instance, ...Instance[]],
-  model: { readonly key: PlacementKey; readonly target: string },
+  { key, target }: { readonly key: PlacementKey; readonly target: string },
 ): Instance {
-  return first(rankedBy(model, instances), () => true) ?? instances[0];
+  return new ModelRanks(key).of(target, instances).first(() => true) ?? instances[0];
 }
