@@ -70,8 +70,11 @@ export class Platform implements AsyncDisposable {
     const place = await createWorkspace();
     await prepare(place);
     const all = [`--port=${port}`, ...flags, ...(verified ? [] : ["--open"])];
-    const platform = new Platform(place, { flags: all, env }, await up(place, all, env));
+    // Without the stack, a platform whose bucket cannot be created would keep the test process running.
+    await using opening = new AsyncDisposableStack();
+    const platform = opening.use(new Platform(place, { flags: all, env }, await up(place, all, env)));
     await platform.s3.send(new CreateBucketCommand({ Bucket: bucket }));
+    opening.move();
     return platform;
   }
 

@@ -70,3 +70,38 @@ test("a ping without a response ends at its time limit by the clock", async () =
   server.close();
   await once(server, "close");
 });
+
+/** Lists the models of a container that responds to a listing with `pageAfter` of the token. */
+async function listedModels(pageAfter: (token: string | null) => object): Promise<readonly string[]> {
+  const server = createServer((request, response) => {
+    const { pathname, searchParams } = new URL(request.url ?? "", "http://container");
+    response.end(pathname === "/models" ? JSON.stringify(pageAfter(searchParams.get("next_page_token"))) : "{}");
+  });
+  const { port } = await listening(server, "127.0.0.1");
+  try {
+    await using client = new ContainerClient({ kind: "tcp", host: "127.0.0.1", port }, containerLimits, {
+      clock: systemClock,
+      onChanged: () => {},
+    });
+    return (await client.models(never)).map(({ id }) => id);
+  } finally {
+    server.close();
+    await once(server, "close");
+  }
+}
+
+test("models that a container lists in pages are all listed", async () => {
+  const pages = new Map<string | null, object>([
+    [null, { models: [{ modelName: "a" }, { modelName: "b" }], nextPageToken: "2 & more" }],
+    ["2 & more", { models: [{ modelName: "c" }], nextPageToken: "3" }],
+    ["3", { models: [{ modelName: "d" }] }],
+  ]);
+  assert.deepEqual(await listedModels((token) => pages.get(token) ?? {}), ["a", "b", "c", "d"]);
+});
+
+test("a container whose listing of models has no end is rejected", async () => {
+  await assert.rejects(
+    listedModels(() => ({ models: [], nextPageToken: "again" })),
+    { message: "the container lists its models in more than 1000 pages" },
+  );
+});

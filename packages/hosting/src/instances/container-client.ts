@@ -83,6 +83,15 @@ const unconfinedHeader = "x-galatea-unconfined";
 const unconfinedRowsMax = 16;
 const unconfinedCharsMax = 500;
 
+/** Maximum number of pages in which a container lists its models. Model servers have 100 models on a page. */
+const listPagesMax = 1000;
+
+interface ModelListPage {
+  readonly models: readonly { readonly modelName: string }[];
+  /** Absent or empty on the last page. */
+  readonly nextPageToken?: string;
+}
+
 /** Codes of errors that occur before a request is sent: there was no connection, or it was already closed. */
 const neverSent = new Set(["ECONNREFUSED", "ENOENT", "EPIPE"]);
 
@@ -256,23 +265,36 @@ export class ContainerClient implements ModelContainer, AsyncDisposable {
     return { outcome: "refused", status: reply.statusCode, message };
   }
 
-  /** Returns the models that the container has loaded. */
+  /** Returns the models that the container has loaded. A container may list them in pages. */
   async models(signal: AbortSignal): Promise<readonly ListedModel[]> {
-    const { loadMsMax: headersTimeout } = this.#limits;
-    const asked = { method: "GET" as const, headersTimeout, signal };
-    const list = await this.#pool.request({ ...asked, path: "/models" });
-    if (list.statusCode !== 200) {
-      await list.body.dump();
-      throw new Error(`the container responded with status ${list.statusCode} to a listing of its models`);
+    const ids: string[] = [];
+    let token: string | null = null;
+    for (let page = 1; ; page += 1) {
+      const { models, nextPageToken = "" } = await this.#listPage(token, signal);
+      ids.push(...models.map(({ modelName }) => modelName));
+      if (nextPageToken === "") break;
+      if (page === listPagesMax) throw new Error(`the container lists its models in more than ${listPagesMax} pages`);
+      token = nextPageToken;
     }
-    const { models } = (await list.body.json()) as { readonly models: readonly { readonly modelName: string }[] };
     return await Promise.all(
-      models.map(async ({ modelName: id }) => {
-        const described = await this.#pool.request({ ...asked, path: `/models/${id}` });
+      ids.map(async (id) => {
+        const described = await this.#pool.request({ ...this.#listing(signal), path: `/models/${id}` });
         await described.body.dump();
         return { id, memoryBytes: statedBytes(described.headers) };
       }),
     );
+  }
+
+  async #listPage(token: string | null, signal: AbortSignal): Promise<ModelListPage> {
+    const query = token === null ? {} : { next_page_token: token };
+    const page = await this.#pool.request({ ...this.#listing(signal), path: "/models", query });
+    if (page.statusCode === 200) return (await page.body.json()) as ModelListPage;
+    await page.body.dump();
+    throw new Error(`the container responded with status ${page.statusCode} to a listing of its models`);
+  }
+
+  #listing(signal: AbortSignal) {
+    return { method: "GET" as const, headersTimeout: this.#limits.loadMsMax, signal };
   }
 
   /** Returns whether the container has loaded a model. */

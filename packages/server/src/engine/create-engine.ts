@@ -301,8 +301,6 @@ export class EngineCore implements Engine, AsyncDisposable {
 
   async #endSpace(space: OpenSpace): Promise<void> {
     const { namespace } = space;
-    // Yields first, so that `closeNamespace` has marked the namespace as closing before the drain begins.
-    await Promise.resolve();
     await this.#drain(namespace);
     const served = await Promise.all(
       this.#table.entries(namespace).map((entry) => entry.enqueue(() => Promise.resolve(takeReady(entry)))),
