@@ -15,8 +15,9 @@ import { signalGroup } from "@galatea/base/system";
 import { nodeWith } from "../nodes/node-fixture.ts";
 import { ArchiveUnpacker, archiveLimits, openDirectoryStore, unpackerDefaults } from "../objects/index.ts";
 import { modelHostContract, modelTreesContract } from "../contracts/index.ts";
-import type { InstanceAddress, InstanceSpec } from "../instances/index.ts";
+import type { ContainerSpec, InstanceAddress, InstanceSpec } from "../instances/index.ts";
 import { containerModelId, type ModelArchive } from "../model-cache/index.ts";
+import { readBootId, writeContainerFile } from "./container-file.ts";
 import { ProcessHost } from "./process-host.ts";
 import { ProcessContainer } from "./process-container.ts";
 import { DirectoryTrees } from "./directory-trees.ts";
@@ -177,6 +178,49 @@ test("a process that a run started, but was killed before recording, is ended by
   await host.resume([]);
   assert.equal(readProcessStart(left.pid), null);
   assert.deepEqual([outputDirectory, socket].map(existsSync), [false, false]);
+});
+
+test("a container of the previous run that has other settings is not adopted, and the log has the reason", async () => {
+  await using world = await openWorld();
+  const { directory, store, unpacker } = world;
+  const instancesDirectory = join(directory, "i");
+  const node = nodeWith().id;
+  await mkdir(join(instancesDirectory, "i-1"), { recursive: true });
+  await writeContainerFile(join(instancesDirectory, "i-1"), {
+    owner: null,
+    node,
+    modelDataUrl: null,
+    specDigest: "of other settings",
+    process: { pid: process.pid, startTicks: 0, bootId: readBootId(), socketPath: join(directory, "s", "i-1.sock") },
+  });
+  const logged: unknown[] = [];
+  await using host = new ProcessHost({
+    commandFor: () => assert.fail("nothing is started"),
+    socketsDirectory: join(directory, "s"),
+    instancesDirectory,
+    store,
+    unpacker,
+    clock: systemClock,
+    logger: { ...silentLogger, info: (message, fields) => void logged.push([message, fields]) },
+  });
+  const spec: ContainerSpec = {
+    title: "endpoint/variant/i-1",
+    concurrencyMax: null,
+    runtime: "tritonserver",
+    models: { kind: "one", container: {}, bringMsMax: testTimeoutMs },
+    environment: {},
+    modelMemoryBytes: 2 ** 29,
+    output: () => {},
+  };
+  const budget = { vcpuCount: 1, memoryBytes: 2 ** 30 };
+  const [slot] = host.open({ instanceId: "i-1", node, owner: null, budget, containers: [spec] }).slots;
+  assert.equal(await slot?.adopt(never), null);
+  assert.deepEqual(logged, [
+    [
+      "a container of the previous run is replaced, not adopted: its settings differ, for example AWS_ENDPOINT_URL if the platform has another port",
+      { container: "i-1" },
+    ],
+  ]);
 });
 
 async function openTrees() {
