@@ -1,20 +1,14 @@
 import { execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
 import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
-import { mkdir } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { delimiter, join } from "node:path";
 import { text } from "node:stream/consumers";
 import { setTimeout as delay } from "node:timers/promises";
-import { cacheDirectory } from "../environments/cache-directory.ts";
-import { createdDirectory } from "../environments/created-directory.ts";
-import { runCommand } from "../environments/run-command.ts";
+import { baseImage, ensureBaseArchive, type BaseName } from "./base-images.ts";
 
 /** Debian's packages that these tests need, and a program of each. */
 const packages = { "docker.io": ["dockerd", "docker"], iptables: ["iptables"], mmdebstrap: ["mmdebstrap"] };
-const basePackages = ["python3", "python3-flask", "gunicorn", "nginx-light"];
-const baseImage = "galatea-tests-base:1";
-const making = { signal: new AbortController().signal, progress: () => {} };
 
 /** A Docker engine of a test, with its own data, socket and containers. */
 export interface DockerEngine extends AsyncDisposable {
@@ -29,10 +23,13 @@ export interface DockerEngine extends AsyncDisposable {
   start(): Promise<void>;
 }
 
-/** Starts an engine in a temporary folder. Needs root: containers need networks, mounts and control groups. */
-export async function startDocker(): Promise<DockerEngine> {
+/**
+ * Starts an engine in a temporary folder, with a base image in its store. Needs root: containers need networks, mounts
+ * and control groups.
+ */
+export async function startDocker(base: BaseName = "base"): Promise<DockerEngine> {
   checkMachine();
-  const base = await ensureBase();
+  const archive = await ensureBaseArchive(base);
   const folder = mkdtempSync(join(tmpdir(), "galatea-docker-"));
   const address = `unix://${folder}/docker.sock`;
   const paths = ["data-root", "exec-root", "pidfile"].map((name) => `--${name}=${join(folder, name)}`);
@@ -72,7 +69,7 @@ export async function startDocker(): Promise<DockerEngine> {
   };
   try {
     await ready();
-    await docker("import", base, baseImage);
+    await docker("import", archive, baseImage(base));
   } catch (error) {
     await stop();
     throw error;
@@ -107,19 +104,6 @@ function checkMachine(): void {
   if (missing.length === 0) return;
   const names = Object.keys(packages).join(" ");
   throw new Error(`the tests of containers need Debian's packages: apt-get install --no-install-recommends ${names}`);
-}
-
-/** Returns the archive of a root file system of Debian with Python, as the base of images. It is made once below the cache directory. */
-async function ensureBase(): Promise<string> {
-  const folder = join(cacheDirectory(process.env), "containers", "base-1");
-  const archive = join(folder, "base.tar");
-  await createdDirectory(folder, making, async () => {
-    await mkdir(folder, { recursive: true });
-    const command = ["mmdebstrap", "--variant=minbase", `--include=${basePackages.join(",")}`, "bookworm", archive];
-    await runCommand(command, making);
-    return {};
-  });
-  return archive;
 }
 
 async function runDocker(address: string, args: readonly string[]): Promise<string> {
