@@ -18,6 +18,9 @@ interface Manifest {
   readonly dependencies?: Readonly<Record<string, string>>;
   readonly devDependencies?: Readonly<Record<string, string>>;
   readonly optionalDependencies?: Readonly<Record<string, string>>;
+  /** Packages that an operator installs for one flag. All of them are optional. */
+  readonly peerDependencies?: Readonly<Record<string, string>>;
+  readonly peerDependenciesMeta?: object;
   readonly exports?: Readonly<Record<string, string>>;
 }
 
@@ -75,10 +78,11 @@ function publish(name: string): void {
  */
 function publishedManifest(name: string): object {
   const { devDependencies: _, optionalDependencies: __, scripts: ___, ...read } = manifestOf(name);
-  const { exports = {}, dependencies = {}, ...manifest } = read;
+  const { peerDependencies: ____, peerDependenciesMeta: _____, exports = {}, dependencies = {}, ...manifest } = read;
   const entries = Object.entries(exports).filter(([key]) => !key.endsWith(".ts"));
   const compiled = Object.fromEntries(entries.map(([key, path]) => [key, path.replace(/\.ts$/, ".js")]));
   if (name !== "galatea") return { ...manifest, exports: compiled };
+  const peers = ofAllPackages("peerDependencies");
   return {
     ...manifest,
     bin: { galatea: "bin/galatea" },
@@ -86,12 +90,14 @@ function publishedManifest(name: string): object {
     engines: { node: ">=18" },
     dependencies: ofAllPackages("dependencies"),
     optionalDependencies: { ...ofAllPackages("optionalDependencies"), ...pinnedNode() },
+    peerDependencies: peers,
+    peerDependenciesMeta: Object.fromEntries(Object.keys(peers).map((each) => [each, { optional: true }])),
     bundleDependencies: Object.keys(dependencies).filter(isOwn),
   };
 }
 
 /** Dependencies of the workspace's packages, by name. */
-function ofAllPackages(kind: "dependencies" | "optionalDependencies"): object {
+function ofAllPackages(kind: "dependencies" | "optionalDependencies" | "peerDependencies"): object {
   const needed = names.flatMap((each) => Object.entries(manifestOf(each)[kind] ?? {}));
   return Object.fromEntries(needed.toSorted(([one], [other]) => (one < other ? -1 : 1)));
 }

@@ -79,7 +79,8 @@ export const upFlags = {
   pods: textFlag({
     unit: "file",
     about:
-      "run each instance in a pod of the Kubernetes cluster that this platform runs in, as this file says, which the chart writes " +
+      "run each instance in a pod of the Kubernetes cluster that this platform runs in, as this file says, which the chart writes; " +
+      "needs the package @kubernetes/client-node, which the image and the wheel contain " +
       "(default: as processes of this machine)",
   }),
   "container-engine": parsedFlag(

@@ -32,6 +32,8 @@ export interface Pods {
 
 /** Time in which the agent ends its containers after `drainSeconds`, in seconds. */
 const endSeconds = 30;
+/** The Kubernetes client, with the version that packages/hosting names. */
+const client = "@kubernetes/client-node@2";
 /** Time without contact to the platform after which an agent ends its instance, in seconds. */
 const agentGraceSeconds = 3600;
 
@@ -40,10 +42,10 @@ const agentGraceSeconds = 3600;
  * client, which a platform on one machine does not need.
  */
 export async function openPods(options: PodsOptions): Promise<Pods> {
+  const { clusterNode, connectCluster, fencedCluster, KubernetesHost, issueAgentKeys, parseQuantity } =
+    await importKubernetesHost();
   const file = await readPodsFile(options.pods);
   const { leadership } = options;
-  const { clusterNode, connectCluster, fencedCluster, KubernetesHost, issueAgentKeys, parseQuantity } =
-    await import("@galatea/hosting/kubernetes-host");
   const cluster = connectCluster(systemClock);
   const api = leadership === null ? cluster : fencedCluster(cluster, () => leadership.isHolder());
   const { platform, types, startSeconds } = file;
@@ -75,8 +77,22 @@ export async function openPods(options: PodsOptions): Promise<Pods> {
   };
 }
 
+/** Rejects with the command that installs the Kubernetes client, 67 MB, if it is missing: npm does not install it with galatea. */
+async function importKubernetesHost() {
+  try {
+    return await import("@galatea/hosting/kubernetes-host");
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "ERR_MODULE_NOT_FOUND") throw error;
+    throw new Error(
+      "--pods needs the package @kubernetes/client-node: install it where galatea is installed, " +
+        `with \`npm install ${client}\` (or \`npm install --global ${client}\`)`,
+      { cause: error },
+    );
+  }
+}
+
 async function agentCommand(options: PodsOptions, platformUrl: string, { drainSeconds, flags }: PodsFile) {
-  const { agentFiles, agentPort, probePort } = await import("@galatea/hosting/kubernetes-host");
+  const { agentFiles, agentPort, probePort } = await importKubernetesHost();
   const { objects, region, workerArguments } = options;
   return {
     agentArguments: [
