@@ -7,7 +7,7 @@ repository=$(dirname "$(dirname "$(readlink -f "$0")")")
 mkdir -p "$1"
 folder=$(readlink -f "$1")
 root=$folder/root
-mmdebstrap --variant=minbase bookworm "$root"
+mmdebstrap --variant=minbase --include=usr-is-merged bookworm "$root"
 mkdir "$root/dist"
 cp "$repository"/dist/galatea-*.whl "$repository/packaging/install.sh" "$root/dist"
 # This machine's settings of pip and TLS, with which its package index is reached.
