@@ -10,10 +10,17 @@ const bases = {
   /** SageMaker's inference toolkit and its model server. */
   toolkit: {
     debian: [
-      ...["openjdk-17-jre-headless", "procps", "python3-pip"],
-      ...["boto3", "future", "numpy", "pil", "pkg-resources", "psutil", "scipy", "six"].map(
-        (name) => `python3-${name}`,
-      ),
+      "openjdk-17-jre-headless",
+      "procps",
+      "python3-boto3",
+      "python3-future",
+      "python3-numpy",
+      "python3-pil",
+      "python3-pip",
+      "python3-pkg-resources",
+      "python3-psutil",
+      "python3-scipy",
+      "python3-six",
     ],
     python: ["sagemaker-inference==1.10.1", "multi-model-server==1.1.11", "model-archiver==1.0.3", "retrying==1.3.4"],
   },
@@ -39,11 +46,14 @@ export async function ensureBaseArchive(name: BaseName): Promise<string> {
     const hooks = [`copy-in ${wheels} /`, `chroot "$1" sh -c '${install}'`, `rm -r "$1/wheels"`];
     await runCommand(
       [
-        ...["mmdebstrap", "--variant=minbase", `--include=${debian.join(",")}`],
+        "mmdebstrap",
+        "--variant=minbase",
+        `--include=${debian.join(",")}`,
         // scipy's package depends on the headers of Boost, which are many small files.
         "--dpkgopt=path-exclude=/usr/include/*",
         ...(python.length > 0 ? hooks.map((hook) => `--customize-hook=${hook}`) : []),
-        ...["bookworm", archive],
+        "bookworm",
+        archive,
       ],
       making,
     );
