@@ -168,7 +168,7 @@ export const suites: readonly Suite[] = [
   {
     run: "rest",
     files: ["conformance/records/*.test.ts"],
-    why: "Records in PostgreSQL 14 and 18, killed, cut off and taken over, with instances on agents; gateways. Downloads of 50 MB, minutes.",
+    why: "Records and log lines in PostgreSQL 14 and 18, killed, cut off and taken over, with instances on agents; gateways. Downloads of 50 MB, minutes.",
   },
   {
     run: "rest",

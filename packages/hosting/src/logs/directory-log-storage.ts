@@ -5,7 +5,8 @@ import { emptyIfMissing } from "./absent.ts";
 import { AtomicDirectories } from "./complete-directories.ts";
 import { encodeFileName, isHashedName, decodeFileName, encodeStreamFileName } from "./log-lines.ts";
 import { LogSegments } from "./log-segments.ts";
-import type { GroupFacts, LogStorage, Segment } from "./log-storage.ts";
+import type { SegmentFile } from "./log-chunks.ts";
+import type { GroupFacts, LogStorage } from "./log-storage.ts";
 import type { LogStream, LogStreams } from "./log-streams.ts";
 import { StoredLogStreams, type LogStreamsOptions } from "./stored-log-streams.ts";
 
@@ -69,7 +70,7 @@ export class DirectoryLogStorage implements LogStorage {
   }
 
   async hasStream(group: string, stream: string): Promise<boolean> {
-    return !Array.isArray(await stat(this.streamDirectory(group, stream)).catch(emptyIfMissing));
+    return !Array.isArray(await stat(this.#streamDirectory(group, stream)).catch(emptyIfMissing));
   }
 
   async stream(group: string, name: string): Promise<LogStream | null> {
@@ -86,18 +87,18 @@ export class DirectoryLogStorage implements LogStorage {
   }
 
   async makeStream(group: string, stream: string): Promise<void> {
-    const path = this.streamDirectory(group, stream);
+    const path = this.#streamDirectory(group, stream);
     await this.#directories.make(path, nameFiles(path, stream));
   }
 
   async removeStream(group: string, stream: string): Promise<void> {
-    await this.#directories.remove(this.streamDirectory(group, stream));
+    await this.#directories.remove(this.#streamDirectory(group, stream));
   }
 
   async removeOldestStream(group: string): Promise<void> {
     let oldest: { readonly name: string; readonly mtimeMs: number } | null = null;
     for (const name of await this.streamNames(group)) {
-      const { mtimeMs } = await stat(this.streamDirectory(group, name));
+      const { mtimeMs } = await stat(this.#streamDirectory(group, name));
       if (oldest === null || mtimeMs < oldest.mtimeMs) oldest = { name, mtimeMs };
     }
     if (oldest !== null) await this.removeStream(group, oldest.name);
@@ -107,7 +108,7 @@ export class DirectoryLogStorage implements LogStorage {
     await this.#change(group, stream, (segments) => segments.append(lines));
   }
 
-  segments(group: string, stream: string): Promise<readonly Segment[]> {
+  segments(group: string, stream: string): Promise<readonly SegmentFile[]> {
     return this.#open(group, stream).files();
   }
 
@@ -125,7 +126,7 @@ export class DirectoryLogStorage implements LogStorage {
 
   /** Changes the files of a stream. Concurrent calls share one `LogSegments`, which serializes them. */
   async #change(group: string, stream: string, change: (segments: LogSegments) => Promise<void>): Promise<void> {
-    const key = this.streamDirectory(group, stream);
+    const key = this.#streamDirectory(group, stream);
     const shared = this.#writing.get(key) ?? { segments: this.#open(group, stream), userCount: 0 };
     this.#writing.set(key, shared);
     shared.userCount++;
@@ -165,14 +166,14 @@ export class DirectoryLogStorage implements LogStorage {
   }
 
   #open(group: string, stream: string): LogSegments {
-    return new LogSegments(this.streamDirectory(group, stream), this.#options.streamBytesMax);
+    return new LogSegments(this.#streamDirectory(group, stream), this.#options.streamBytesMax);
   }
 
   #groupDirectory(group: string): string {
     return join(this.#options.directory, encodeFileName(group));
   }
 
-  streamDirectory(group: string, stream: string): string {
+  #streamDirectory(group: string, stream: string): string {
     return join(this.#groupDirectory(group), encodeStreamFileName(stream));
   }
 }

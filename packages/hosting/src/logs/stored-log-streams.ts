@@ -170,10 +170,7 @@ export class StoredLogStreams implements LogStreams {
   }
 
   async prune(): Promise<void> {
-    {
-      using _turn = await this.#changing.acquire(this.#never);
-      await this.#storage.sweep();
-    }
+    await this.#storage.sweep();
     for (const group of await this.#storage.groupNames()) {
       const retentionDays = (await this.#storage.facts(group))?.retentionDays ?? null;
       if (retentionDays === null) continue;
@@ -211,7 +208,10 @@ export class StoredLogStreams implements LogStreams {
     if ((await this.#storage.facts(group)) === null) await this.#makeGroup(group);
     if (await this.#storage.hasStream(group, stream)) return;
     const { length } = await this.#storage.streamNames(group);
-    if (length >= this.#options.streamsMax) await this.#storage.removeOldestStream(group);
+    if (length >= this.#options.streamsMax) {
+      this.#deletedCount++;
+      await this.#storage.removeOldestStream(group);
+    }
     await this.#storage.makeStream(group, stream);
   }
 

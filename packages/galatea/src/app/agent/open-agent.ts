@@ -8,6 +8,8 @@ import type { DataDirectories } from "../../data-directory/index.ts";
 import type { AgentOptions } from "../../options/index.ts";
 import { describeMachine, openInstanceHost } from "../platform/instance-host.ts";
 import { openDataDirectory } from "../platform/own-data-directory.ts";
+import { isLogBucket } from "@galatea/hosting/logs/chunked";
+import { hideBuckets } from "@galatea/hosting/objects";
 import { openS3Objects } from "../platform/s3-objects.ts";
 import { requestMemory } from "../request-memory.ts";
 import { ProbeServer } from "./probe-server.ts";
@@ -41,7 +43,8 @@ export async function openAgent(options: AgentProcessOptions): Promise<AgentProc
   await using opening = new AsyncDisposableStack();
   await openDataDirectory(opening, directories, { log });
   const address = { endpoint: options.objects, region: options.region };
-  const store = opening.use(await openS3Objects(address, { directories, logger: log }));
+  // An agent reads models, and never log lines.
+  const store = hideBuckets(opening.use(await openS3Objects(address, { directories, logger: log })), isLogBucket);
   const host = await openInstanceHost(opening, {
     ...options,
     store,

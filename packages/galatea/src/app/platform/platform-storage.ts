@@ -1,9 +1,11 @@
+import { randomUUID } from "node:crypto";
 import { existsSync, readFileSync, statfsSync } from "node:fs";
 import { writeFile } from "node:fs/promises";
 import { availableParallelism } from "node:os";
 import type { Clock, Logger } from "@galatea/base";
 import { isPlatformsNamespace } from "@galatea/hosting";
-import { openDirectoryStore, type BucketStore } from "@galatea/hosting/objects";
+import { chooseLogBucket, readLogBucket, type ChunkedLogStreamsOptions } from "@galatea/hosting/logs/chunked";
+import { hideBuckets, openDirectoryStore, type BucketStore } from "@galatea/hosting/objects";
 import type { MetricStore } from "@galatea/base/metrics";
 import { openDocuments, openMetrics, type Documents } from "@galatea/hosting/records";
 import { databasePaths, type DatabasePaths, type DataDirectories } from "../../data-directory/index.ts";
@@ -41,7 +43,10 @@ export interface PlatformStorage {
   /** Null if no other platform can acquire the records. */
   readonly leadership: Leadership | null;
   readonly series: MetricStore;
+  /** The objects, without those of log lines. */
   readonly store: BucketStore;
+  /** The store of log lines; null: they are files of the data directory. */
+  readonly chunks: Pick<ChunkedLogStreamsOptions, "store" | "bucket"> | null;
 }
 
 /**
@@ -91,7 +96,18 @@ async function openFiles(
   for (const each of [documents, metrics, store]) if (each.status === "fulfilled") opening.use(each.value);
   const { recordsLost } = databases;
   const leadership = await databases.leadership;
-  return { documents: opened(documents), recordsLost, leadership, series: opened(metrics), store: opened(store) };
+  const found = { documents: opened(documents), recordsLost, leadership, series: opened(metrics) };
+  return { ...found, ...(await separateChunks(found.documents, opened(store), records !== null)) };
+}
+
+/** Hides the bucket of log lines from everything except the log streams. */
+async function separateChunks(documents: Documents, store: BucketStore, isChunked: boolean) {
+  // Records that were copied from a database to SQLite may name a bucket, which stays hidden.
+  const bucket = isChunked ? await chooseLogBucket(documents, randomUUID) : await readLogBucket(documents);
+  return {
+    store: bucket === null ? store : hideBuckets(store, (name) => name === bucket),
+    chunks: isChunked && bucket !== null ? { store, bucket } : null,
+  };
 }
 
 /**

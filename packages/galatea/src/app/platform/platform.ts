@@ -11,10 +11,8 @@ import {
   createTopicActions,
   type HostAndOriginRules,
 } from "@galatea/aws";
-import { systemClock, TaskGroup, type ByteBudget, type Clock, type Logger } from "@galatea/base";
+import { systemClock, type ByteBudget, type Clock, type Logger } from "@galatea/base";
 import {
-  createDirectoryLogStreams,
-  pruneLogsPeriodically,
   Hosting,
   hostingLimits,
   instanceLimits,
@@ -50,6 +48,7 @@ import {
 import { serverVersion } from "../version.ts";
 import { openAlarms } from "./platform-scaling.ts";
 import { openRemoteAgents } from "./remote-agents.ts";
+import { openLogs } from "./platform-logs.ts";
 import { openStorage } from "./platform-storage.ts";
 import { platformServices } from "./platform-services.ts";
 import { openPlatformInstances } from "./platform-instances.ts";
@@ -58,7 +57,6 @@ const tunnelsMax = 100;
 /** Maximum number of series in /metrics, which are about 10 MB of text. */
 const seriesMax = 20_000;
 const countedEndpointsMax = 10_000;
-const logLimits = { streamBytesMax: 64 * 2 ** 20, streamsMax: 10_000, groupsMax: 10_000 };
 
 export interface PlatformOptions extends UpOptions {
   /** An inherited listening socket; null or absent: a new socket is opened. */
@@ -111,7 +109,7 @@ export async function openPlatform(options: PlatformOptions): Promise<Platform> 
   const runtime = await openPlatformInstances(opening, { ...options, store, leadership, callUrl: () => platformUrl });
   const port = await openPort(opening, options, keys);
   const platformUrl = runtime.platformUrl ?? options.platformUrl ?? callableUrl(port.url);
-  const logs = openLogs(opening, directories, log);
+  const logs = await openLogs(opening, { directories, storage, logger: log });
   const links = createLogLinks({ url: platformUrl, secret: () => keys.secret, clock });
   const instanceKeys = await InstanceKeys.open({ documents, platformUrl, randomBytes, logger: log });
   const host = await runtime.openHost(instanceKeys);
@@ -276,16 +274,6 @@ function hostingsPages(hosting: Hosting, log: Logger) {
     }),
     unconfined,
   };
-}
-
-/** Opens the log streams that receive the containers' output. */
-function openLogs(opening: AsyncDisposableStack, directories: DataDirectories, log: Logger): LogStreams {
-  const logs = opening.use(
-    createDirectoryLogStreams({ directory: directories.logs, clock: systemClock, logger: log, ...logLimits }),
-  );
-  const upkeep = opening.use(new TaskGroup((error) => log.error("upkeep failed", { error: String(error) })));
-  upkeep.run((closing) => pruneLogsPeriodically(logs, { clock: systemClock, logger: log }, closing));
-  return logs;
 }
 
 /** Returns the settings with which services identify their callers. */
