@@ -44,14 +44,22 @@ test("an unknown, a closed, and another variant's session id are rejected with t
   const wrong = bench.invoke("e", { opens: "s1" }, { SessionId: "NEW_SESSION" });
   await assert.rejects(wrong, { name: "ModelError", message: /is not a session id with an expiry time/ });
   await open(bench, "s2");
-  const errors = () => bench.samples.get("InvocationModelErrors")?.reduce((sum, each) => sum + each, 0);
-  const earlier = errors()!;
-  await assert.rejects(open(bench, "s2"), {
+  const errors = () =>
+    ["InvocationModelErrors", "Invocation5XXErrors", "MidStreamErrors"].map((metric) =>
+      (bench.samples.get(metric) ?? []).reduce((sum, each) => sum + each, 0),
+    );
+  const [modelErrors = 0, serverErrors = 0, streamErrors = 0] = errors();
+  const used = {
     name: "ModelError",
     message: "The model opened a session with id s2, but another open session has the same id.",
     OriginalStatusCode: 502,
-  });
-  assert.equal(errors(), earlier + 1);
+  };
+  await assert.rejects(open(bench, "s2"), used);
+  assert.deepEqual(errors(), [modelErrors + 1, serverErrors + 1, streamErrors]);
+  // A response of this length is not buffered.
+  const long = { opens: `s2; Expires=${later}`, length: 2 * 2 ** 20, holds: true };
+  await assert.rejects(bench.invoke("e", long, { SessionId: "NEW_SESSION" }), used);
+  assert.deepEqual(errors(), [modelErrors + 2, serverErrors + 2, streamErrors]);
   const other = bench.invoke("e", {}, { SessionId: "s2", TargetVariant: "b" });
   await assert.rejects(other, { name: "ValidationError", message: /Session s2 is on variant all, not on variant b/ });
   const plain = await bench.invoke("e", { opens: `s3; Expires=${later}`, closes: "s2" });

@@ -231,7 +231,9 @@ export class InstanceInvocations {
         onStart: () => (trace.firstChunkNs = clock.monotonicNs()),
         failed: (error) => {
           const failure = { request, awaited: chain.awaited, isLate: deadline.hasExpired };
-          const isUnsent = isHeld || (request.isStreamed && trace.firstChunkNs === 0);
+          // An AwsError rejects a response of which nothing was sent, such as one that opens a session with a used id.
+          const isRejected = request.isStreamed || error instanceof AwsError;
+          const isUnsent = isHeld || (isRejected && trace.firstChunkNs === 0);
           const reported = isUnsent ? this.#errorOf(error, failure) : this.#streamFailure(error, failure);
           // After the time limit, unread data means that the caller read too slowly. This is not a failure of the
           // container.
