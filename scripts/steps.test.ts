@@ -16,7 +16,9 @@ async function run(t: TestContext, steps: readonly Step[], files: Readonly<Recor
   for (const [name, content] of Object.entries(files)) await writeFile(join(directory, name), content);
   const program = `import { runSteps } from "${join(import.meta.dirname, "steps.ts")}";
     const steps = ${JSON.stringify(steps)};
-    for (const step of steps) if (step.rejects) step.run = () => Promise.reject(new Error(step.rejects));
+    for (const { lanes = [] } of steps)
+      for (const task of lanes.flat())
+        task.run = () => (task.rejects ? Promise.reject(new Error(task.rejects)) : Promise.resolve());
     process.exitCode = await runSteps(steps);`;
   // Without this, the inner test runner assumes that it is a file of the outer one.
   const { NODE_TEST_CONTEXT: _, ...env } = process.env;
@@ -27,7 +29,10 @@ async function run(t: TestContext, steps: readonly Step[], files: Readonly<Recor
 }
 
 test("every step runs when earlier ones fail, and the report at the end says which failed and why", async (t) => {
-  const rejecting = { name: "environment", rejects: "no package index" } as unknown as Step;
+  const rejecting = {
+    name: "environments",
+    lanes: [[{ name: "one", rejects: "no package index" }, { name: "two" }], [{ name: "three" }]],
+  } as unknown as Step;
   const { stdout, stderr, status } = await run(t, [
     { name: "first", command: node("process.exit(3)") },
     rejecting,
@@ -36,10 +41,10 @@ test("every step runs when earlier ones fail, and the report at the end says whi
     { name: "last", command: node("console.log('the last step ran')") },
   ]);
   assert.match(stdout, /== first[^]*== second[^]*== third[^]*== last\nthe last step ran/);
-  assert.match(stdout, /\n== the slowest of 5 steps and test files\n( +\d+\.\d s {2}\w+\n){5}$/);
+  assert.match(stdout, /\n== the slowest of 7 steps and test files\n( +\d+\.\d s {2}\w+\n){7}$/);
   assert.ok(
     stderr.endsWith(
-      "\n4 of 5 steps failed:\n  first: exit status 3\n  environment: no package index\n" +
+      "\n4 of 5 steps failed:\n  first: exit status 3\n  environments: 1 failed\n    one: no package index\n" +
         "  second: ended by SIGKILL\n  third: spawnSync no-such-program ENOENT\n",
     ),
     stderr,

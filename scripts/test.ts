@@ -22,8 +22,11 @@ const { values } = parseArgs({
   options: { all: { type: "boolean" }, rest: { type: "boolean" }, system: { type: "boolean" } },
 });
 
-/** Time limit of one test of a suite, in milliseconds. Some tests train models or install frameworks; a hung test fails at the limit. */
-const suiteHangMs = 1_800_000;
+/**
+ * Time limit of one test and of one file of a suite, in milliseconds. A wait for a condition ends earlier, with the condition in its error
+ * (`testTimeoutMs`). This limit ends other hangs, for example of a file whose process does not exit.
+ */
+const suiteHangMs = 900_000;
 
 /** The environments of the suites of `npm test`: half a gigabyte on disk. */
 const testEnvironments: readonly EnvironmentName[] = ["ruff", "clients"];
@@ -39,16 +42,25 @@ const suiteStep = (name: string, of: readonly Suite[], atOnce: number): readonly
   return of.length === 0 ? [] : [{ name, command, testFiles: filesOf(of) }];
 };
 
+const environmentTasks = (isWhole ? environmentNames : testEnvironments).map((name) => ({
+  name: `Python environment '${name}'`,
+  run: () => ensureEnvironment(cache, name),
+}));
+const packageTasks = packageSetNames.map((name) => ({
+  name: `npm packages '${name}'`,
+  run: () => ensurePackages(cache, name),
+}));
+/** In one lane, because `galatea model add` installs one framework at a time. */
+const frameworkTasks = frameworkNames.map((name) => ({
+  name: `framework '${name}'`,
+  run: () => ensureFramework(name),
+}));
+
 process.exitCode = await runSteps([
-  ...(isWhole ? environmentNames : testEnvironments).map((name) => ({
-    name: `Python environment '${name}'`,
-    run: () => ensureEnvironment(cache, name),
-  })),
-  ...(isWhole ? packageSetNames : []).map((name) => ({
-    name: `npm packages '${name}'`,
-    run: () => ensurePackages(cache, name),
-  })),
-  ...(isWhole ? frameworkNames : []).map((name) => ({ name: `framework '${name}'`, run: () => ensureFramework(name) })),
+  {
+    name: "environments",
+    lanes: isWhole ? [[...environmentTasks, ...packageTasks], frameworkTasks] : [environmentTasks],
+  },
   ...(isAll || only === "test" ? checkSteps : []),
   ...(isWhole ? [{ name: "documentation site", command: ["npm", "run", "--silent", "docs"] }] : []),
   ...suiteStep(

@@ -1,8 +1,8 @@
 /**
- * Time-out of a test that waits for a condition, in milliseconds. It suffices for a machine that is a hundred times
- * slower than usual. Without a time-out, a bug could make its test hang.
+ * Time-out of a test that waits for a condition, in milliseconds. Conditions take a few seconds, so it suffices for
+ * a machine that is twenty times slower. Without a time-out, a bug could make its test hang.
  */
-export const testTimeoutMs = 600_000;
+export const testTimeoutMs = 180_000;
 
 const intervalMs = 2;
 
