@@ -28,6 +28,8 @@ export interface RunningServer {
    * have ended.
    */
   stop(): Promise<number | null>;
+  /** Sends SIGKILL to the whole process group, for a server that hangs. Resolves when all processes have ended. */
+  kill(): Promise<void>;
 }
 
 export interface ServerEnd {
@@ -102,6 +104,11 @@ export async function launch(options: LaunchOptions): Promise<RunningServer> {
     await options.cleanUp();
     return exitCode;
   };
+  const kill = async () => {
+    killGroup();
+    await ended;
+    await options.cleanUp();
+  };
   const deadline = new AbortController();
   const timer = setTimeout(() => deadline.abort(new Error("not ready in time")), options.readyTimeoutMs);
   const given = options.signal ? AbortSignal.any([options.signal, deadline.signal]) : deadline.signal;
@@ -112,10 +119,8 @@ export async function launch(options: LaunchOptions): Promise<RunningServer> {
   const outcome = await Promise.race([open, ended, aborted(given)]);
   clearTimeout(timer);
   if (outcome === "ready")
-    return { kind: options.kind, pid: child.pid ?? 0, ...options.ports, log: () => log, ended, stop };
-  killGroup();
-  await ended;
-  await options.cleanUp();
+    return { kind: options.kind, pid: child.pid ?? 0, ...options.ports, log: () => log, ended, stop, kill };
+  await kill();
   throw new ServerExit(options.command, outcome === "aborted" ? null : outcome.exitCode, log);
 }
 

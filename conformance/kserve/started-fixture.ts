@@ -14,6 +14,8 @@ export interface StartedFixture {
   readonly server: RunningServer;
   readonly masks: Masks;
   stop(): Promise<void>;
+  /** Ends a server that hangs or is dead. */
+  kill(): Promise<void>;
 }
 
 /** Triton always reads /opt/ml. Only the archives of this suite are written there, and removed again. */
@@ -41,6 +43,10 @@ export async function startFixture(target: Target, name: FixtureName): Promise<S
       masks: { repository, mlRoot: target.kind === "oracle" ? null : mlRoot },
       stop: async () => {
         await server.stop();
+        await cleanUp();
+      },
+      kill: async () => {
+        await server.kill();
         await cleanUp();
       },
     };

@@ -30,19 +30,29 @@ export function selectedCases(selection: Selection): FoundCase[] {
   );
 }
 
-/** Starts each fixture that the selection needs, and runs its cases one after another. */
+/** Number of fixtures that run at the same time. Triton waits most of the time: 3 s after a failed load, 60 s for a response that never comes. */
+const fixturesAtOnce = 3;
+
+/**
+ * Starts each fixture that the selection needs, and runs its cases one after another. Resolves with the cases in the order of the fixtures.
+ */
 export async function runCases(
   target: Target,
   selection: Selection,
   report: (asked: RecordedCase) => void,
 ): Promise<RecordedCase[]> {
   const cases = selectedCases(selection);
-  const all: RecordedCase[] = [];
-  for (const name of fixtureNames) {
+  const waiting = fixtureNames.flatMap((name) => {
     const mine = cases.filter((entry) => entry.item.fixture === name);
-    if (mine.length > 0) all.push(...(await runFixture(target, name, mine, report)));
-  }
-  return all;
+    return mine.length > 0 ? [{ name, mine }] : [];
+  });
+  const all = new Map<FixtureName, RecordedCase[]>();
+  const runNext = async () => {
+    for (let next = waiting.shift(); next !== undefined; next = waiting.shift())
+      all.set(next.name, await runFixture(target, next.name, next.mine, report));
+  };
+  await Promise.all(Array.from({ length: fixturesAtOnce }, runNext));
+  return fixtureNames.flatMap((name) => all.get(name) ?? []);
 }
 
 /** The error for a server process that ended during a case, or right before it. */
@@ -81,7 +91,7 @@ export async function runFixture(
       report(entry);
       if (fixture instanceof Error || !isLost(answers)) continue;
       lostServers += 1;
-      await fixture.stop();
+      await fixture.kill();
       fixture = lostServers < lostServersMax ? null : new Error(`fixture ${name}: ${lostServers} servers were lost`);
     }
   } finally {
@@ -90,8 +100,8 @@ export async function runFixture(
   return asked;
 }
 
-/** Maximum time between the break of a process's connections and its end, in milliseconds. */
-const endAfterBreakMs = 5000;
+/** Maximum time between the break of a process's connections and its end, in milliseconds: Triton first writes the stack of a crash. */
+const endAfterBreakMs = 30_000;
 
 async function askCase(target: Target, fixture: StartedFixture, item: Case): Promise<CaseResponses | Error> {
   const skip = (step: Step) => target.kind === "oracle" && step.difference?.notAsked === true;
