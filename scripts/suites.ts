@@ -193,7 +193,7 @@ export const suites: readonly Suite[] = [
   {
     run: "system",
     files: ["conformance/containers/*.test.ts"],
-    why: "Users' own images in containers, with SageMaker's toolkit among them, and Galatea's own image: they need root and Debian's docker.io, iptables and mmdebstrap. Downloads of 500 MB, minutes.",
+    why: "Users' own images in containers, with SageMaker's toolkit among them, and Galatea's own image: they need root and Debian's docker.io, docker-registry, iptables and mmdebstrap. Downloads of 500 MB, minutes.",
   },
   {
     run: "rest",

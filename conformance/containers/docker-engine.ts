@@ -24,17 +24,17 @@ export interface DockerEngine extends AsyncDisposable {
 }
 
 /**
- * Starts an engine in a temporary folder, with a base image in its store. Needs root: containers need networks, mounts
+ * Starts an engine in a temporary folder, with a base image in its store and further flags of dockerd. Needs root: containers need networks, mounts
  * and control groups.
  */
-export async function startDocker(base: BaseName = "base"): Promise<DockerEngine> {
+export async function startDocker(base: BaseName = "base", flags: readonly string[] = []): Promise<DockerEngine> {
   checkMachine();
   const archive = await ensureBaseArchive(base);
   const folder = mkdtempSync(join(tmpdir(), "galatea-docker-"));
   const address = `unix://${folder}/docker.sock`;
   const paths = ["data-root", "exec-root", "pidfile"].map((name) => `--${name}=${join(folder, name)}`);
   // Without a default bridge and without forwarding, it changes nothing for other networks of this machine.
-  const args = [...paths, `--host=${address}`, "--bridge=none", "--ip-forward=false", "--log-level=warn"];
+  const args = [...paths, `--host=${address}`, "--bridge=none", "--ip-forward=false", "--log-level=warn", ...flags];
   // SIGTERM after the end of this process, also by kill -9: the engine then ends its containers.
   const launch = () => {
     const child = spawn("setpriv", ["--pdeathsig", "TERM", "dockerd", ...args], {

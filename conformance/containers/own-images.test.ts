@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
-import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, test } from "node:test";
@@ -20,6 +20,7 @@ import { bucket, endpointIs, image as tritonImage, Platform, errorOfInvocation }
 import { tarball } from "../faults/tarball.ts";
 import { until } from "../faults/until.ts";
 import { startDocker } from "./docker-engine.ts";
+import { registryAuth, startRegistry } from "./private-registry.ts";
 
 const engine = await startDocker();
 const image = await engine.build("probe");
@@ -193,6 +194,16 @@ test("galatea up does not start where no engine responds", async () => {
   );
 });
 
+test("galatea up does not start with an engine that has no iptables rules, unless a network is named", async () => {
+  await using open = await startDocker("base", ["--iptables=false"]);
+  const engineFlag = `--container-engine=${open.address}`;
+  await assert.rejects(
+    Platform.open(async () => {}, { flags: [engineFlag] }),
+    /galatea up: the container engine at unix:.+ does not isolate containers from each other, because of dockerd's flag --iptables=false: remove this setting/,
+  );
+  await using _named = await Platform.open(async () => {}, { flags: [engineFlag, "--container-network=own"] });
+});
+
 interface Inspection {
   readonly HostConfig: { readonly PidsLimit: number; readonly NanoCpus: number };
 }
@@ -289,4 +300,28 @@ test("a platform that was killed adopts its containers with what they have in me
   await platform.stop();
   assert.equal(await engine.docker("ps", "--all", "--quiet"), "");
   assert.equal(await engine.docker("network", "ls", "--quiet", "--filter", "name=galatea-"), "");
+});
+
+test("an image is pulled from a registry with the user and password that docker login wrote, and not without them", async () => {
+  const home = await mkdtemp(join(tmpdir(), "galatea-home-"));
+  await using cleanUp = new AsyncDisposableStack();
+  cleanUp.defer(() => rm(home, { recursive: true }));
+  await using registry = await startRegistry();
+  const name = `${registry.host}/team/probe:3`;
+  const config = join(home, ".docker");
+  await mkdir(config);
+  await writeFile(join(config, "config.json"), JSON.stringify({ auths: { [registry.host]: { auth: registryAuth } } }));
+  await engine.docker("tag", image, name);
+  await engine.docker("--config", config, "push", name);
+  await engine.docker("rmi", name);
+
+  await using without = await Platform.open(async () => {}, { flags, env: { HOME: "/nowhere" } });
+  await create(without, "refused", { Image: name });
+  assert.match(await failureOf(without, "refused"), /pulling it failed: .*no basic auth credentials/);
+  await using platform = await Platform.open(async () => {}, { flags, env: { HOME: home } });
+  await create(platform, "pulled", { Image: name });
+  await endpointIs(platform, "pulled", "InService");
+  assert.equal(await probe(platform, { endpoint: "pulled" }, "say", "x"), "x");
+  await remove(platform, "pulled");
+  await engine.docker("rmi", name);
 });

@@ -1,4 +1,5 @@
 import { createHash } from "node:crypto";
+import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { Clock, Logger } from "@galatea/base";
 import type { HostedContainer, InstanceAddress } from "../instances/index.ts";
@@ -13,6 +14,7 @@ import {
 import { ContainerLog } from "./container-log.ts";
 import { EngineContainer, type EngineState } from "./engine-container.ts";
 import { EngineClient, EngineError } from "./engine-client.ts";
+import { dockerdArguments, findDisabledIptables } from "./engine-firewall.ts";
 import { pullImage } from "./image-pull.ts";
 
 export interface EngineRunnerOptions {
@@ -70,11 +72,15 @@ export class EngineRunner implements ImageRunner, AsyncDisposable {
     this.#ownNetwork = `galatea-${createHash("sha256").update(options.platform).digest("hex").slice(0, 12)}`;
   }
 
-  /** Opens a connection to the engine. Rejects with EngineUnavailable if no engine responds at the address. */
+  /**
+   * Opens a connection to the engine. Rejects with EngineUnavailable if no engine responds at the address, and with an error that names the
+   * setting if the engine does not isolate the containers of the platform's own network.
+   */
   static async open(options: EngineRunnerOptions): Promise<EngineRunner> {
     const client = new EngineClient(options.address, options.clock);
     try {
       const { NCPU: cpuCount } = await client.call<{ readonly NCPU: number }>({ method: "GET", path: "/info" });
+      if (options.network === null) await checkIsolation(options.address);
       return new EngineRunner(options, client, cpuCount);
     } catch (error) {
       await client[Symbol.asyncDispose]();
@@ -202,6 +208,20 @@ export class EngineRunner implements ImageRunner, AsyncDisposable {
     }
     await this.#client[Symbol.asyncDispose]();
   }
+}
+
+/**
+ * Rejects if the Docker engine creates no iptables rules: containers in the platform's own network could then connect to each other, and Docker
+ * reports nothing.
+ */
+async function checkIsolation(address: string): Promise<void> {
+  const readConfig = (path: string) => readFile(path, "utf8").catch(() => null);
+  const setting = await findDisabledIptables(address, await dockerdArguments(), readConfig);
+  if (setting === null) return;
+  throw new Error(
+    `the container engine at ${address} does not isolate containers from each other, because of ${setting}: ` +
+      "remove this setting, or name a network that your own firewall isolates with --container-network",
+  );
 }
 
 /** Statuses of a request to remove a network that is in use: 403 from Docker, 409 from Podman. */
