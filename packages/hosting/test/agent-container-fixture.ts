@@ -19,9 +19,14 @@ createServer((request, response) => {
   const { method, url, headers } = request;
   if (url === "/ping") return response.writeHead(behaviour === "sick" ? 500 : 200).end();
   if (url === "/execution-parameters") return response.end("two at once");
+  if (url === "/models" && method === "GET") {
+    return response.end(JSON.stringify({ models: [...loaded].map((modelName) => ({ modelName })) }));
+  }
   if (url === "/models") {
     return text(request, (body) => {
-      loaded.add(JSON.parse(body).model_name);
+      const { model_name: name } = JSON.parse(body);
+      console.log("loads " + name);
+      loaded.add(name);
       response.setHeader("x-galatea-model-bytes", "1000000");
       response.end();
     });

@@ -9,6 +9,7 @@ import {
   HttpInstanceAgent,
   type AgentAddress,
 } from "../src/instance-agent-http/index.ts";
+import type { InstanceAgent } from "../src/instance-agent/index.ts";
 import { openLocalAgent } from "./instance-agents-fixture.ts";
 
 const common = { clock: systemClock, logger: silentLogger };
@@ -17,22 +18,20 @@ const token = "a token of this test";
 async function openOver(listen: AgentAddress, eventsMax?: number): Promise<InstanceAgentSubject> {
   await using opening = new AsyncDisposableStack();
   const local = opening.use(await openLocalAgent(eventsMax));
-  const server = opening.use(
-    await AgentServer.open({
-      ...common,
-      agent: local.agent,
-      listen,
-      token,
-      certificate: null,
-      limits: agentServerLimits,
-    }),
-  );
-  const connect = () => opened.use(new HttpInstanceAgent({ ...common, address: server.address, token, trust: null }));
+  const serve = async (agent: InstanceAgent) =>
+    await AgentServer.open({ ...common, agent, listen, token, certificate: null, limits: agentServerLimits });
+  const first = opening.use(await serve(local.agent));
+  const connect = (server = first) =>
+    opened.use(new HttpInstanceAgent({ ...common, address: server.address, token, trust: null }));
   const opened = opening.move();
   return {
     ...local,
     agent: connect(),
     connect: () => Promise.resolve(connect()),
+    next: async () => {
+      await first[Symbol.asyncDispose]();
+      return connect(opened.use(await serve(await local.next())));
+    },
     [Symbol.asyncDispose]: () => opened.disposeAsync(),
   };
 }

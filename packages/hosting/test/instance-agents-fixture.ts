@@ -9,7 +9,7 @@ import { testTimeoutMs } from "@galatea/base/core/eventually-fixture.ts";
 import { modelCacheLimits } from "../src/model-cache/index.ts";
 import type { InstanceAgentSubject } from "../src/contracts/index.ts";
 import { LocalInstanceAgent, type AgentContainerSpec } from "../src/instance-agent/index.ts";
-import { instanceLimits } from "../src/instances/index.ts";
+import { instanceLimits, type InstanceOwner } from "../src/instances/index.ts";
 import { NodeMemory } from "../src/nodes/index.ts";
 import { nodeWith } from "../src/nodes/node-fixture.ts";
 import { openDirectoryStore } from "../src/objects/index.ts";
@@ -29,36 +29,51 @@ function archive(text: string): Buffer {
   return gzipSync(Buffer.concat([header.block, body, Buffer.alloc(-body.length & 511), Buffer.alloc(1024)]));
 }
 
+interface LocalAgentSubject extends Omit<InstanceAgentSubject, "connect" | "next"> {
+  readonly agent: LocalInstanceAgent;
+  next(): Promise<LocalInstanceAgent>;
+}
+
 /** Opens an agent in this process over the real process host. `eventsMax` limits its event log. */
-export async function openLocalAgent(
-  eventsMax = 16_384,
-  clock: Clock = systemClock,
-): Promise<Omit<InstanceAgentSubject, "connect"> & { readonly agent: LocalInstanceAgent }> {
+export async function openLocalAgent(eventsMax = 16_384, clock: Clock = systemClock): Promise<LocalAgentSubject> {
   await using opening = new AsyncDisposableStack();
   const directory = await mkdtemp(join(tmpdir(), "gal-agent-"));
   opening.defer(() => rm(directory, { recursive: true, force: true }));
   const program = writeContainer(directory);
   const store = opening.use(await openDirectoryStore({ folder: join(directory, "objects"), logger: silentLogger }));
   await store.createBucket(bucket);
-  const { fleet } = opening.use(
-    await openFleetOptions({
-      directory,
-      store,
-      documents: new DocumentMemory(),
-      argumentsFor: ({ BEHAVIOUR = "" }, socketPath) => [program, socketPath, BEHAVIOUR],
-      onSample: () => {},
-      logs: new Map(),
-    }),
-  );
-  await fleet.host.resume([]);
+  const openAgent = async (desired: readonly InstanceOwner[]) => {
+    const running = opened.use(new AsyncDisposableStack());
+    const { fleet } = running.use(
+      await openFleetOptions({
+        directory,
+        store,
+        documents: new DocumentMemory(),
+        argumentsFor: ({ BEHAVIOUR = "" }, socketPath) => [program, socketPath, BEHAVIOUR],
+        onSample: () => {},
+        logs: new Map(),
+      }),
+    );
+    await fleet.host.resume(desired);
+    const memory = new NodeMemory({ bytesMax: node.capacity.memoryBytes, reservedBytes: () => 0 });
+    const opening = { ...fleet, clock, node, memory, events: { eventsMax, charsMax: 2 ** 20 } };
+    return { agent: running.use(new LocalInstanceAgent(opening)), host: fleet.host, running };
+  };
   const node = nodeWith(2 ** 33);
-  const memory = new NodeMemory({ bytesMax: node.capacity.memoryBytes, reservedBytes: () => 0 });
-  const agent = opening.use(
-    new LocalInstanceAgent({ ...fleet, clock, node, memory, events: { eventsMax, charsMax: 2 ** 20 } }),
-  );
+  const opened = opening.use(new AsyncDisposableStack());
+  let now = await openAgent([]);
   const closing = opening.move();
   return {
-    agent,
+    agent: now.agent,
+    next: async () => {
+      const { agent, host, running } = now;
+      host.detach();
+      const { instances } = await agent.state();
+      for (const { spec } of instances) await agent.end(spec.id, "shutDown");
+      await running.disposeAsync();
+      now = await openAgent(instances.flatMap(({ spec: { owner } }) => owner ?? []));
+      return now.agent;
+    },
     specFor: (behaviour, kind = "one") => {
       const id = `i-${process.pid}-${(count += 1)}`;
       const modelDataUrl = `s3://${bucket}/many/`;
@@ -88,6 +103,7 @@ export async function openLocalAgent(
       await store.put(bucket, `many/${target}`, body, { signal: never });
     },
     async [Symbol.asyncDispose]() {
+      const { agent } = now;
       for (const { spec } of (await agent.state()).instances) await agent.instance(spec, () => {}).delete();
       await closing.disposeAsync();
     },

@@ -29,6 +29,8 @@ export interface InstanceAgentSubject extends AsyncDisposable {
    * `many`, models come from `putModel`.
    */
   specFor(behaviour: "serve" | "fail" | "sick", kind?: "one" | "many"): AgentInstanceSpec;
+  /** Replaces the agent by its next run, which keeps the instances that have an owner running. */
+  next(): Promise<InstanceAgent>;
   /** Stores a model archive; `text: null` stores one that cannot be unpacked. */
   putModel(target: string, text: string | null): Promise<void>;
 }
@@ -256,6 +258,25 @@ export function instanceAgentContract(name: string, open: (eventsMax?: number) =
     container.release(loaded?.id ?? "");
     await eventually(() => models().copyOf("a.tar.gz") === "absent");
     await eventually(() => watched.events.some((event) => event.kind === "model-timed" && event.what === "unloaded"));
+  });
+
+  test(`${name}: requests that arrive while an instance of the previous run is adopted do not load its model again`, async () => {
+    await using subject = await open();
+    await subject.putModel("a.tar.gz", "weights");
+    const owner = { endpointName: "e", fleetKey: "1 v", ordinal: 0 };
+    const spec = { ...subject.specFor("serve", "many"), owner };
+    const former = await new Watched(subject.agent, spec).started();
+    (await former.container.acquire("a.tar.gz", signal()))[Symbol.dispose]();
+    await eventually(() => former.lines.some((line) => line.startsWith("loads ")));
+    const watched = new Watched(await subject.next(), spec);
+    assert.equal(await watched.instance.put("retry"), false);
+    const acquired = Array.from({ length: 8 }, () => watched.container.acquire("a.tar.gz", signal()));
+    for (const model of await Promise.all(acquired)) {
+      assert.equal(model.cacheHit, true);
+      assert.equal(await text((await model.invoke(asked(null))).body), "question");
+      model[Symbol.dispose]();
+    }
+    assert.deepEqual(watched.lines, []);
   });
 
   test(`${name}: a missing, damaged or replaced model is reported with that reason`, async () => {

@@ -58,6 +58,7 @@ export class RunningContainer implements AsyncDisposable {
   readonly container: InstanceContainer;
   readonly models: ModelCache | null;
   readonly #options: RunningContainerOptions;
+  readonly #adopted = Promise.withResolvers<void>();
   #isDraining = false;
 
   constructor(options: RunningContainerOptions) {
@@ -73,9 +74,11 @@ export class RunningContainer implements AsyncDisposable {
       prepare: async (signal) => {
         await slot.prepare(signal);
         await this.models?.adopt([]);
+        this.#adopted.resolve();
       },
       takeOver: async (client, signal) => {
         if (this.models !== null) await this.models.adopt(await client.models(signal));
+        this.#adopted.resolve();
       },
       onLost: () => this.models?.containerLost(),
       onChanged: () => this.#reportHealth(),
@@ -151,6 +154,14 @@ export class RunningContainer implements AsyncDisposable {
     } catch (error) {
       throw toConnectionError(error, signal);
     }
+  }
+
+  /**
+   * Resolves when the models that a previous run has left in the container and on the disk are known. Rejects with
+   * InstanceFailure while starts keep failing. Without this wait, such a model would be loaded again.
+   */
+  async adopted(signal: AbortSignal): Promise<void> {
+    await Promise.race([this.#adopted.promise, this.container.ready(signal)]);
   }
 
   /** Reports the container as unhealthy from now on, so that other instances get its requests. */
@@ -275,6 +286,7 @@ export class LocalContainer implements AgentContainer {
     if (models === null || this.view.models === null) throw new UnknownInstance(`container ${this.name} with models`);
     const demand = this.view.models.demand.begin(target);
     try {
+      await running.adopted(signal);
       const lease = await models.acquire(target, signal);
       return new LocalModelLease(running, { models, target, lease, demand });
     } catch (error) {
