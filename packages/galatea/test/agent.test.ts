@@ -141,7 +141,7 @@ test("a client without a certificate of the authority is refused, and the agent 
   await eventually(() => /a client's certificate is not accepted/.test(agent.printed));
 });
 
-test("SIGTERM: the readiness probe fails at once, requests in flight end first, and then the instances", async () => {
+test("SIGTERM: the readiness probe fails at once, requests in flight end first, and the agent ends when its instances are replaced", async () => {
   await using agent = await openAgent("--probe-port=0", "--drain-secs=600");
   assert.deepEqual(
     [await statusOf(agent.probePort, "/healthz"), await statusOf(agent.probePort, "/readyz")],
@@ -163,6 +163,8 @@ test("SIGTERM: the readiness probe fails at once, requests in flight end first, 
   const { body } = await model.invoke(inference());
   assert.deepEqual(JSON.parse(await text(body)).outputs[0].data, scores);
   model[Symbol.dispose]();
+  // The agent waits until the platform has replaced the instance.
+  assert.equal(await instance.delete(), true);
   assert.equal(await ended, 0, agent.printed);
   assert.throws(() => process.kill(server, 0), { code: "ESRCH" });
 });

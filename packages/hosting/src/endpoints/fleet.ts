@@ -13,7 +13,7 @@ import { VariantMetrics, type ContainerUsageMetric } from "../series/index.ts";
 import type { Footprint } from "./endpoint-record.ts";
 import { VariantInstance } from "./variant-instance.ts";
 import { invocationSource, type FleetIdentity } from "./fleet-identity.ts";
-import { replaceWhenLost } from "./lost-instances.ts";
+import { replaceWhenLeaving, startReplacement } from "./lost-instances.ts";
 import type { FleetOptions } from "./fleet-options.ts";
 import { ConcurrencySampler } from "./concurrency-sampler.ts";
 import { InstanceSampler } from "./instance-sampler.ts";
@@ -274,29 +274,37 @@ export class Fleet implements VariantFleet {
   #keep(member: VariantInstance): void {
     const { nodes } = this.#options;
     const isMember = () => this.#members.includes(member);
-    const replace = () => this.#replace(member);
-    this.#tasks.run((closing) => replaceWhenLost(member, { nodes, isMember, replace }, closing));
+    const replace = (closing: AbortSignal) => this.#replace(member, closing);
+    this.#tasks.run((closing) => replaceWhenLeaving(member, { nodes, isMember, replace }, closing));
   }
 
-  /** Replaces a lost instance with a new one that has the same ordinal. Returns false if no node has capacity. */
-  #replace(lost: VariantInstance): boolean {
+  /** Replaces a lost or draining instance with a new one that has the same ordinal. Resolves with false if it cannot. */
+  async #replace(left: VariantInstance, closing: AbortSignal): Promise<boolean> {
     const { logger } = this.#options;
-    let placed: NodeReservation;
-    try {
-      placed = this.#placer.place(this.#request());
-    } catch (error) {
-      const details = { instance: lost.id, error: String(error) };
-      logger.warning("an instance is lost, and no node has capacity for another one", details);
-      return false;
+    const open = () => this.#openMember(left.ordinal, null, this.#placer.place(this.#request()));
+    const warm = (member: VariantInstance) => this.#warm([left], [member], closing);
+    const member = await startReplacement(left, { open, warm, logger }, closing);
+    if (member === null) return false;
+    const index = this.#members.indexOf(left);
+    if (index === -1) {
+      await member[Symbol.asyncDispose]();
+      return true;
     }
-    const member = this.#openMember(lost.ordinal, null, placed);
-    logger.warning("an instance is lost; another one replaces it", { instance: lost.id, by: member.id });
-    this.#members[this.#members.indexOf(lost)] = member;
-    this.#sessions.drop(new Set([lost]));
-    member.resume();
+    logger.warning("an instance is lost; another one replaces it", { instance: left.id, by: member.id });
+    this.#members[index] = member;
+    this.#sessions.drop(new Set([left]));
     this.#keep(member);
-    this.#tasks.run(() => lost[Symbol.asyncDispose]());
+    this.#tasks.run((ending) => this.#leave(left, ending));
     return true;
+  }
+
+  /** Stops an instance that gets no more requests: at once if it is lost, otherwise after its requests in flight. */
+  async #leave(left: VariantInstance, ending: AbortSignal): Promise<void> {
+    left.drains();
+    this.#draining.add(left);
+    if (!left.isLost) await left.invocations.idle(ending).catch(() => {});
+    await left[Symbol.asyncDispose]();
+    this.#draining.delete(left);
   }
 
   async inService(signal: AbortSignal): Promise<void> {

@@ -120,9 +120,14 @@ export class VariantInstance implements AsyncDisposable {
     return this.#instance.view.isLost;
   }
 
-  /** Resolves when the instance is lost. */
-  async lost(signal: AbortSignal): Promise<void> {
-    await this.#instance.view.lost(signal);
+  /** True if the agent of the instance's node shuts down and the instance still serves. */
+  get isDraining(): boolean {
+    return this.#instance.view.isDraining;
+  }
+
+  /** Resolves when the instance is lost, or is draining. */
+  async leaving(signal: AbortSignal): Promise<void> {
+    await this.#instance.view.leaving(signal);
   }
 
   get unconfined(): MissingIsolation {

@@ -263,6 +263,8 @@ export class HttpInstanceAgent implements RemoteAgent, InstanceFollower {
   }
 
   #apply(line: Exclude<NumberedLine, LostEvents>, clockOffsetNs: number): void {
+    // A draining agent rejects new instances.
+    if (line.kind === "health" && line.health.isDraining) this.#observeNode(null);
     const clients = this.#followed.get(line.instanceId);
     if (clients === undefined) return;
     const event = eventFromLine(line, clockOffsetNs);
@@ -289,7 +291,8 @@ export class HttpInstanceAgent implements RemoteAgent, InstanceFollower {
     }
     this.#isConnected = true;
     this.#failure = null;
-    this.#observeNode(node);
+    const isDraining = instances.some(({ containers }) => containers.some(({ health }) => health.isDraining));
+    this.#observeNode(isDraining ? null : node);
     this.#changed.notify();
   }
 

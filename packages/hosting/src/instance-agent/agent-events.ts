@@ -14,6 +14,8 @@ export interface ContainerHealth {
   readonly isFailing: boolean;
   /** True if a connection broke and no later ping was successful: the container may be terminating. */
   readonly isUnhealthy: boolean;
+  /** True if the agent shuts down, so that another instance must replace this one. */
+  readonly isDraining: boolean;
   /** Kinds of isolation between tenants that the container cannot apply, with reasons; null if it reports none. */
   readonly unconfined: MissingIsolation | null;
 }

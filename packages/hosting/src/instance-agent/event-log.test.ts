@@ -5,7 +5,14 @@ import type { InstanceEvent } from "./agent-events.ts";
 import { EventLog } from "./event-log.ts";
 
 const long = "x".repeat(100);
-const health = { at: "waiting", failure: "", lastLines: [], isFailing: false, isUnhealthy: false } as const;
+const health = {
+  at: "waiting",
+  failure: "",
+  lastLines: [],
+  isFailing: false,
+  isUnhealthy: false,
+  isDraining: false,
+} as const;
 
 const events: readonly InstanceEvent[] = [
   { kind: "line", position: 0, text: long },

@@ -11,6 +11,7 @@ const notStarted: ContainerHealth = {
   lastLines: [],
   isFailing: false,
   isUnhealthy: false,
+  isDraining: false,
   unconfined: null,
 };
 
@@ -108,9 +109,14 @@ export class InstanceView {
     return this.#isAway || this.#end !== null;
   }
 
-  /** Resolves when the instance is lost. */
-  async lost(signal: AbortSignal): Promise<void> {
-    while (!this.isLost) await rejectOnAbort(this.#changed.nextChange(), signal);
+  /** True if the agent shuts down and the instance still serves. */
+  get isDraining(): boolean {
+    return this.containers.some(({ health }) => health.isDraining);
+  }
+
+  /** Resolves when the instance is lost, or is draining. */
+  async leaving(signal: AbortSignal): Promise<void> {
+    while (!this.isLost && !this.isDraining) await rejectOnAbort(this.#changed.nextChange(), signal);
   }
 
   /** Marks the instance as lost until its state is restored. */

@@ -1,4 +1,4 @@
-import { assert, TaskGroup } from "@galatea/base";
+import { assert, ChangeNotifier, TaskGroup } from "@galatea/base";
 import type { HostedInstance, InstanceUsage, ModelHost } from "../instances/index.ts";
 import { ContainerConnectionLost } from "./agent-errors.ts";
 import type { AgentEvent, InstanceEvent, ListedInstance, LostEvents } from "./agent-events.ts";
@@ -37,6 +37,7 @@ export class LocalInstanceAgent implements InstanceAgent {
   >();
   #isMemoryReportQueued = false;
   #isDraining = false;
+  readonly #removed = new ChangeNotifier();
 
   constructor(options: LocalAgentOptions) {
     this.#options = options;
@@ -95,9 +96,20 @@ export class LocalInstanceAgent implements InstanceAgent {
     return this.#entries.values().reduce((sum, { running }) => sum + running.spec.reservedBytes, 0);
   }
 
+  /** True if the agent runs no instance. */
+  get isEmpty(): boolean {
+    return this.#entries.size === 0;
+  }
+
+  /** Resolves when an instance has been removed. */
+  removed(): Promise<void> {
+    return this.#removed.nextChange();
+  }
+
   /**
-   * Prepares a shutdown of the agent. The agent rejects new instances and reports its containers as unhealthy, so that
-   * requests go to other instances. If there are none, these containers still respond.
+   * Prepares a shutdown of the agent. The agent rejects new instances and reports its containers as draining and
+   * unhealthy, so that platforms replace its instances and requests go to others. If there are none, these containers
+   * still respond.
    */
   drain(): void {
     this.#isDraining = true;
@@ -145,6 +157,7 @@ export class LocalInstanceAgent implements InstanceAgent {
       this.#log.append(running.spec.id, event);
       for (const client of clients) client.apply(event);
       this.#memoryChanged();
+      this.#removed.notify();
     });
     return entry.ending;
   }

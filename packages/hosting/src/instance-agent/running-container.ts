@@ -222,6 +222,7 @@ export class RunningContainer implements AsyncDisposable {
       lastLines,
       isFailing,
       isUnhealthy: this.#isDraining || (client?.isUnhealthy ?? false),
+      isDraining: this.#isDraining,
       unconfined: client?.unconfined ?? null,
     };
   }

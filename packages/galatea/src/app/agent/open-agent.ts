@@ -1,6 +1,6 @@
 import { isIPv6 } from "node:net";
 import { isDeepStrictEqual } from "node:util";
-import { delay, openDeadline, systemClock, TaskGroup, type Logger } from "@galatea/base";
+import { delay, openDeadline, rejectOnAbort, systemClock, TaskGroup, type Logger } from "@galatea/base";
 import { LocalInstanceAgent } from "@galatea/hosting/instance-agent";
 import { AgentServer, agentServerLimits, endAbandonedInstances } from "@galatea/hosting/instance-agent-http";
 import { NodeMemory } from "@galatea/hosting/nodes";
@@ -27,7 +27,10 @@ export interface AgentProcess extends AsyncDisposable {
   readonly url: string;
   /** The port of the Kubernetes probes; null if they are disabled. */
   readonly probePort: number | null;
-  /** Makes platforms use other instances. Resolves when no request is in flight, at the latest after `--drain-secs`. */
+  /**
+   * Makes platforms use and start other instances. Resolves when connected platforms have replaced all instances and no
+   * request is in flight, at the latest after `--drain-secs`.
+   */
   drain(): Promise<void>;
 }
 
@@ -84,7 +87,12 @@ export async function openAgent(options: AgentProcessOptions): Promise<AgentProc
     probes?.drain();
     agent.drain();
     using deadline = openDeadline({ clock, afterMs: options.drainSecs * 1000, signal: null });
-    await server.idle(deadline.signal).catch(() => log.warning("requests in flight have not ended in time"));
+    const left = async () => {
+      while (server.isFollowed && !agent.isEmpty)
+        await rejectOnAbort(Promise.race([agent.removed(), server.followersChanged()]), deadline.signal);
+      await server.idle(deadline.signal);
+    };
+    await left().catch(() => log.warning("instances were not replaced in time, or requests in flight have not ended"));
   };
   const port = server.address.kind === "tcp" ? server.address.port : 0;
   const url = `https://${isIPv6(listen.host) ? `[${listen.host}]` : listen.host}:${port}`;
