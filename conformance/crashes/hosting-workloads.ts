@@ -9,6 +9,7 @@ import {
   UpdateEndpointCommand,
   UpdateEndpointWeightsAndCapacitiesCommand,
   UpdateInferenceComponentRuntimeConfigCommand,
+  type DeploymentConfig,
 } from "@aws-sdk/client-sagemaker";
 import { InvokeEndpointCommand } from "@aws-sdk/client-sagemaker-runtime";
 import { orNull, pause, type Clients, type Workload } from "./clients.ts";
@@ -52,8 +53,12 @@ export class EndpointWorkload implements Workload {
   readonly #transitions: readonly EndpointTransition[];
   #at = 0;
 
-  /** Takes the names of two configurations with one instance each. */
-  constructor(name: string, [one, two]: readonly [string, string]) {
+  /** Takes the names of two configurations with the same number of instances, and the way of an update from the first to the second. */
+  constructor(
+    name: string,
+    [one, two]: readonly [string, string],
+    { count = 1, ...update }: { readonly count?: number; readonly DeploymentConfig?: DeploymentConfig } = {},
+  ) {
     this.#name = name;
     this.#known = new AcknowledgedValue<EndpointSnapshot | null>(`the endpoint ${name}`, null);
     const named = { EndpointName: name };
@@ -64,14 +69,17 @@ export class EndpointWorkload implements Workload {
       );
       if (status !== 200) throw Object.assign(new Error(`${verb}: ${status}`), { $metadata: asMetadata(status) });
     };
-    const resized = [{ VariantName: "v", DesiredInstanceCount: 2 }];
+    const resized = [{ VariantName: "v", DesiredInstanceCount: count + 1 }];
     this.#transitions = [
-      [is(one, 1), ({ sagemaker: s }) => s.send(new CreateEndpointCommand({ ...named, EndpointConfigName: one }))],
-      [is(two, 1), ({ sagemaker: s }) => s.send(new UpdateEndpointCommand({ ...named, EndpointConfigName: two }))],
-      [is(two, 1, "OutOfService"), switched("stop")],
-      [is(two, 1), switched("start")],
+      [is(one, count), ({ sagemaker: s }) => s.send(new CreateEndpointCommand({ ...named, EndpointConfigName: one }))],
       [
-        is(two, 2),
+        is(two, count),
+        ({ sagemaker: s }) => s.send(new UpdateEndpointCommand({ ...named, ...update, EndpointConfigName: two })),
+      ],
+      [is(two, count, "OutOfService"), switched("stop")],
+      [is(two, count), switched("start")],
+      [
+        is(two, count + 1),
         ({ sagemaker: s }) =>
           s.send(new UpdateEndpointWeightsAndCapacitiesCommand({ ...named, DesiredWeightsAndCapacities: resized })),
       ],

@@ -8,65 +8,12 @@ import { randomInt } from "node:crypto";
 import { readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
-import { RegisterScalableTargetCommand } from "@aws-sdk/client-application-auto-scaling";
-import { CreateBucketCommand, PutObjectCommand } from "@aws-sdk/client-s3";
-import { CreateEndpointCommand, CreateEndpointConfigCommand, CreateModelCommand } from "@aws-sdk/client-sagemaker";
 import { seededRandom } from "../seeded-random.ts";
-import { bucket, clientsOf, type Clients, type Workload } from "./clients.ts";
-import { ComponentWorkload, EndpointWorkload, MultiModelWorkload, stableEndpoint } from "./hosting-workloads.ts";
+import { clientsOf, type Workload } from "./clients.ts";
+import { ComponentWorkload, EndpointWorkload, MultiModelWorkload } from "./hosting-workloads.ts";
 import { KilledPlatform, type KillPoint } from "./killed-platform.ts";
-import { NoResponse } from "./acknowledged-value.ts";
-import { modelArchive, requestBody } from "./model-archive.ts";
+import { models, operate, prepare } from "./prepared-records.ts";
 import { AsyncInferenceWorkload, ObjectWorkload, ScheduledActionWorkload, UploadWorkload } from "./stored-workloads.ts";
-
-const image = "785573368785.dkr.ecr.us-east-1.amazonaws.com/sagemaker-tritonserver:23.03-py3";
-const models = ["m1.tar.gz", "m2.tar.gz"];
-
-/** Creates the models, the configurations and the endpoints that exist during all runs. */
-async function prepare(clients: Clients): Promise<void> {
-  const { s3, sagemaker, scaling } = clients;
-  const archive = await modelArchive();
-  await s3.send(new CreateBucketCommand({ Bucket: bucket }));
-  const objects = {
-    question: requestBody,
-    "one/model.tar.gz": archive,
-    ...Object.fromEntries(models.map((m) => [`many/${m}`, archive])),
-  };
-  for (const [Key, Body] of Object.entries(objects)) await s3.send(new PutObjectCommand({ Bucket: bucket, Key, Body }));
-  const containers = {
-    one: { Image: image, ModelDataUrl: `s3://${bucket}/one/model.tar.gz` },
-    many: { Image: image, ModelDataUrl: `s3://${bucket}/many/`, Mode: "MultiModel" as const },
-  };
-  for (const [ModelName, PrimaryContainer] of Object.entries(containers)) {
-    const ExecutionRoleArn = "arn:aws:iam::000000000000:role/AmazonSageMaker-DefaultRole";
-    await sagemaker.send(new CreateModelCommand({ ModelName, ExecutionRoleArn, PrimaryContainer }));
-  }
-  const variant = { VariantName: "v", InitialInstanceCount: 1, InstanceType: "ml.m5.large" as const };
-  const AsyncInferenceConfig = { OutputConfig: { S3OutputPath: `s3://${bucket}/answers/` } };
-  const configs = [
-    { EndpointConfigName: "first", ProductionVariants: [{ ...variant, ModelName: "one" }] },
-    { EndpointConfigName: "second", ProductionVariants: [{ ...variant, ModelName: "one" }] },
-    { EndpointConfigName: "many", ProductionVariants: [{ ...variant, ModelName: "many" }] },
-    { EndpointConfigName: "queued", ProductionVariants: [{ ...variant, ModelName: "one" }], AsyncInferenceConfig },
-    {
-      EndpointConfigName: "shared",
-      ProductionVariants: [variant],
-      ExecutionRoleArn: "arn:aws:iam::000000000000:role/AmazonSageMaker-DefaultRole",
-    },
-  ];
-  for (const config of configs) await sagemaker.send(new CreateEndpointConfigCommand(config));
-  const staying = ["many", "queued", "shared"];
-  for (const name of staying) {
-    await sagemaker.send(new CreateEndpointCommand({ EndpointName: name, EndpointConfigName: name }));
-  }
-  for (const name of staying) assert.equal((await stableEndpoint(clients, name))?.status, "InService");
-  const ResourceId = "endpoint/queued/variant/v";
-  const target = {
-    ServiceNamespace: "sagemaker",
-    ScalableDimension: "sagemaker:variant:DesiredInstanceCount",
-  } as const;
-  await scaling.send(new RegisterScalableTargetCommand({ ...target, ResourceId, MinCapacity: 1, MaxCapacity: 1 }));
-}
 
 /** Returns the inode of the directory of each unpacked model: a model that is unpacked again has another one. */
 async function unpackedModels(data: string): Promise<ReadonlyMap<string, number>> {
@@ -95,17 +42,6 @@ function killPoints(random: () => number): readonly KillPoint[] {
     .map((point) => [random(), point] as const)
     .toSorted(([a], [b]) => a - b)
     .map(([, point]) => point);
-}
-
-/** Runs the workload's steps one after another until the platform is killed. */
-async function operate(workload: Workload, clients: Clients, dead: Promise<void>): Promise<void> {
-  try {
-    await workload.begin(clients);
-    for (;;) await workload.step(clients);
-  } catch (error) {
-    if (!(error instanceof NoResponse)) throw error;
-    await dead;
-  }
 }
 
 test("a platform that is repeatedly killed during operations keeps everything that it acknowledged, and leaves no files or processes behind", async (t) => {

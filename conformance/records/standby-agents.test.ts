@@ -45,8 +45,8 @@ interface Call {
   readonly error: string;
 }
 
-/** Invokes both endpoints in several loops until `stop`. A loop changes to the other replica after each failure, as a load balancer does. */
-function load(first: Replica) {
+/** Invokes the endpoints in several loops until `stop`. A loop changes to the other replica after each failure, as a load balancer does. */
+function load(first: Replica, invoked: readonly (typeof endpoints)[number][] = endpoints) {
   const calls: Call[] = [];
   const stopping = new AbortController();
   const loop = async (endpoint: (typeof endpoints)[number]) => {
@@ -60,7 +60,7 @@ function load(first: Replica) {
       if (outcome.pid === null) replica = platforms.replicas.find((each) => each !== replica) ?? replica;
     }
   };
-  const ended = Promise.all([...endpoints, ...endpoints].map(loop));
+  const ended = Promise.all([...invoked, ...invoked].map(loop));
   const stop = async () => {
     stopping.abort();
     await ended;
@@ -129,4 +129,25 @@ test("a leader that stops (SIGTERM) leaves its instances to the next one", async
   await leads(standby);
   assert.equal(await pidOf(standby, ["many", target]), pid);
   assert.deepEqual(platforms.servers(), servers);
+});
+
+test("an agent that drains (SIGTERM) under load ends when its instance is replaced, and no request fails", async () => {
+  const [first, second] = platforms.agents;
+  assert.ok(first !== undefined && second !== undefined);
+  const leader = await until("a replica leads", async () => {
+    const roles = await Promise.all(platforms.replicas.map((replica) => replica.role()));
+    return platforms.replicas[roles.indexOf("leader")] ?? null;
+  });
+  const { calls, stop } = load(leader, [["many", target]]);
+  await until("it responds under load", () => calls.length > 20);
+  assert.equal(await first.end("SIGTERM"), 0);
+  await until("the instance is replaced", () => platforms.servers()[1]?.length === 2);
+  const ended = calls.length;
+  await until("it responds afterwards", () => calls.length > ended + 20);
+  await stop();
+  assert.deepEqual(
+    calls.filter(({ pid }) => pid === null),
+    [],
+  );
+  assert.doesNotMatch(first.printed, /not replaced in time/);
 });

@@ -38,8 +38,8 @@ export class TwoPlatforms implements AsyncDisposable {
     this.#closing = closing;
   }
 
-  /** Opens everything except the replicas' processes. */
-  static async open(): Promise<TwoPlatforms> {
+  /** Opens everything except the replicas' processes, which get additional flags. */
+  static async open(more: readonly string[] = []): Promise<TwoPlatforms> {
     await using opening = new AsyncDisposableStack();
     const server = opening.use(await startPostgres("newest"));
     await server.createDatabase("records");
@@ -69,6 +69,7 @@ export class TwoPlatforms implements AsyncDisposable {
       `--agent-tls-key=${place.directory}/platform-key.pem`,
       `--agent-tls-ca=${place.directory}/agents.pem`,
       "--platform-url=http://platform.example",
+      ...more,
     ];
     const records = `postgres://galatea@127.0.0.1:${server.port}/records?sslmode=disable`;
     const openReplica = async (data: string) =>
