@@ -3,6 +3,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { parse } from "yaml";
+import { gatewayFlags } from "../packages/galatea/src/options/gateway-flags.ts";
 import { upFlags } from "../packages/galatea/src/options/up-flags.ts";
 import { missingPackages } from "./programs.ts";
 
@@ -48,21 +49,46 @@ test("values.yaml matches its schema, and the schema rejects all other values", 
   const schema = JSON.parse(chartFile("values.schema.json")) as Schema;
   // Helm adds `global` to the values of every chart.
   assert.deepEqual(differences("values", { ...values, global: {} }, schema), []);
-  const changed = { ...values, global: {}, region: 1, replicas: 3 };
+  const changed = { ...values, global: {}, region: 1, replica: 3 };
   assert.deepEqual(differences("values", changed, schema), [
     "values.region is of type integer, the schema's is string",
-    "values.replicas is not in the schema",
+    "values.replica is not in the schema",
   ]);
 });
 
-test("the StatefulSet passes flags that `galatea up` has", () => {
-  const template = chartFile("templates/stateful-set.yaml");
-  const names = [...template.matchAll(/^ +- --([a-z-]+)=/gm)].map(([, name = ""]) => name);
-  assert.ok(names.length > 5);
-  assert.deepEqual(
-    names.filter((name) => !(name in upFlags)),
-    [],
+for (const [template, command, flags, count] of [
+  ["stateful-set", "up", upFlags, 13],
+  ["gateways", "gateway", gatewayFlags, 3],
+] as const) {
+  test(`the template ${template} passes flags that \`galatea ${command}\` has`, () => {
+    const text = chartFile(`templates/${template}.yaml`);
+    const names = [...text.matchAll(/^ +- --([a-z-]+)(?:=|$)/gm)].map(([, name = ""]) => name);
+    assert.equal(names.length, count);
+    assert.deepEqual(
+      names.filter((name) => !(name in flags)),
+      [],
+    );
+  });
+}
+
+test("with one replica the Service selects the platform, and with more of them gateways; the schema then requires records and objects", () => {
+  const schema = JSON.parse(chartFile("values.schema.json")) as {
+    readonly if: object;
+    readonly then: { readonly properties: Readonly<Record<string, { readonly minLength: number }>> };
+  };
+  assert.deepEqual(schema.if, { properties: { replicas: { minimum: 2 } } });
+  assert.deepEqual(schema.then, { properties: { records: { minLength: 1 }, objects: { minLength: 1 } } });
+  const several = "gt (int .Values.replicas) 1";
+  assert.match(
+    chartFile("templates/service.yaml"),
+    /selector: .*\(gt \(int \.Values\.replicas\) 1 \| ternary "galatea\.gatewaySelector" "galatea\.selector"\)/,
   );
+  assert.ok(chartFile("templates/gateways.yaml").startsWith(`{{- if ${several} }}`));
+  const statefulSet = chartFile("templates/stateful-set.yaml");
+  assert.ok(statefulSet.includes(`$probe := ${several} | ternary "/health" "/ping"`));
+  assert.equal([...statefulSet.matchAll(/httpGet: \{path: \{\{ \$probe \}\}, port: http\}/g)].length, 3);
+  // A standby must not lose its pod's place in the order of an update: the update waits until each pod is ready.
+  assert.doesNotMatch(statefulSet, /OnDelete|publishNotReadyAddresses/);
 });
 
 test("the packages reported for missing programs are those that cluster/README.md installs", () => {

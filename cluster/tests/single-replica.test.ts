@@ -6,7 +6,10 @@ import { localVolume, storageClass } from "./local-volume.ts";
 const sum = [2, 4, 6, 8];
 test("helm rejects values that the chart does not have, and those of a wrong type", async () => {
   await rendered(["trial=true", "serviceMonitor.enabled=true"]);
-  await assert.rejects(rendered(["replicas=3"]), /additional properties 'replicas' not allowed/i);
+  await assert.rejects(rendered(["replica=3"]), /additional properties 'replica' not allowed/i);
+  // Several platforms share records and objects, which a volume of one pod cannot have.
+  await assert.rejects(rendered(["replicas=2"]), /records/);
+  await rendered(["replicas=2", "records=postgres://user@db.example/galatea", "objects=https://s3.example"]);
   await assert.rejects(rendered(["account=12"]), /account/);
   await assert.rejects(rendered(["service.port=none"]), /service\/port|service\.port/);
 });

@@ -7,6 +7,11 @@ app.kubernetes.io/name: {{ .Chart.Name }}
 app.kubernetes.io/instance: {{ .Release.Name }}
 {{- end }}
 
+{{- define "galatea.gatewaySelector" -}}
+app.kubernetes.io/name: {{ .Chart.Name }}-gateway
+app.kubernetes.io/instance: {{ .Release.Name }}
+{{- end }}
+
 {{- define "galatea.labels" -}}
 {{ include "galatea.selector" . }}
 app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
