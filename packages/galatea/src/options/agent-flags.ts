@@ -53,7 +53,7 @@ export const agentFlags = {
     default: 30,
     min: 0,
     max: 86_400,
-    about: "how long requests in flight may take after SIGTERM, before the agent ends its instances",
+    about: "how long platforms may take to replace its instances after SIGTERM, and requests in flight to complete",
   }),
   "request-memory-bytes": sharedFlags["request-memory-bytes"],
   python: sharedFlags.python,

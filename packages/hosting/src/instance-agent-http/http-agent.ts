@@ -142,8 +142,9 @@ export class HttpInstanceAgent implements RemoteAgent, InstanceFollower {
       return [];
     }
     const kept = instances.filter(keeps);
-    const left = instances.filter((instance) => !kept.includes(instance));
-    await Promise.all(left.map(({ spec }) => this.instance(spec, () => {}).delete()));
+    // The start of the platform does not wait for the deletions: a container with requests in flight takes seconds to end.
+    for (const each of instances) if (!kept.includes(each)) this.#owedDeletions.add(each.spec.id);
+    if (this.#owedDeletions.size > 0) this.#tasks.run(() => this.#deleteOwed());
     return kept;
   }
 
@@ -297,15 +298,16 @@ export class HttpInstanceAgent implements RemoteAgent, InstanceFollower {
   }
 
   async #deleteOwed(): Promise<void> {
-    for (const id of this.#owedDeletions) {
-      try {
-        await this.connection.json({ method: "DELETE", path: `/instances/${encodeURIComponent(id)}?how=delete` });
-        this.#owedDeletions.delete(id);
-      } catch (error) {
-        this.log("an instance stays until its agent responds again", error);
-        return;
-      }
-    }
+    await Promise.all(
+      [...this.#owedDeletions].map(async (id) => {
+        try {
+          await this.connection.json({ method: "DELETE", path: `/instances/${encodeURIComponent(id)}?how=delete` });
+          this.#owedDeletions.delete(id);
+        } catch (error) {
+          this.log("an instance stays until its agent responds again", error);
+        }
+      }),
+    );
   }
 
   /** Ends a client whose instance is missing in the agent's state, because the agent has restarted. */

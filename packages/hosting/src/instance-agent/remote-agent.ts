@@ -10,8 +10,8 @@ export interface RemoteAgent extends InstanceAgent {
    */
   observeNode(observe: (node: NodeDescription | null) => void): void;
   /**
-   * Stops the instances that a previous run of the platform left running, except those that `keeps` accepts. Resolves
-   * with the kept ones. If the agent does not respond, none is kept: all are stopped when the agent responds again.
+   * Begins to stop the instances that a previous run of the platform left running, except those that `keeps` accepts.
+   * Resolves with the kept ones. If the agent does not respond, none is kept: all are stopped when the agent responds again.
    */
   endLeft(keeps: (instance: ListedInstance) => boolean): Promise<readonly ListedInstance[]>;
 }
