@@ -74,10 +74,7 @@ test("kill -9 of the leader under load: the next leader adopts the instances, an
   await createEndpoint(leader, { name: "single", instanceCount: 2, modelDataUrl });
   for (const [name] of endpoints) await endpointIs(leader, name, "InService");
   const servers = platforms.servers();
-  assert.deepEqual(
-    servers.map(({ length }) => length),
-    [2, 2],
-  );
+  assert.equal(servers.flat().length, 4);
   const pids = await modelPids(leader);
   const { calls, stop } = load(leader);
   await until("the leader responds under load", () => calls.length > 50);
