@@ -34,6 +34,31 @@ interface LocalAgentSubject extends Omit<InstanceAgentSubject, "connect" | "next
   next(): Promise<LocalInstanceAgent>;
 }
 
+const specFor: InstanceAgentSubject["specFor"] = (behaviour, kind = "one") => {
+  const id = `i-${process.pid}-${(count += 1)}`;
+  const modelDataUrl = `s3://${bucket}/many/`;
+  const limits = { ...modelCacheLimits, diskBytesMax: 2 ** 30, memoryBytesMax: 2 ** 29 };
+  const container: AgentContainerSpec = {
+    name: "primary",
+    title: `e/v/${id}`,
+    concurrencyMax: null,
+    runtime: "tritonserver",
+    models: kind === "one" ? { kind, container: {}, bringMsMax: testTimeoutMs } : { kind, modelDataUrl },
+    cache: kind === "one" ? null : { limits, guaranteedBytes: 0 },
+    environment: { BEHAVIOUR: behaviour },
+    modelMemoryBytes: 2 ** 29,
+  };
+  return {
+    id,
+    owner: null,
+    budget: { vcpuCount: 1, memoryBytes: 2 ** 30 },
+    reservedBytes: 2 ** 27,
+    containers: [container],
+    limits: { ...instanceLimits, startMsMax: testTimeoutMs, pingIntervalMs: 200, restartDelayMsMin: 1 },
+    restartWaitMsMax: testTimeoutMs,
+  };
+};
+
 /** Opens an agent in this process over the real process host. `eventsMax` limits its event log. */
 export async function openLocalAgent(eventsMax = 16_384, clock: Clock = systemClock): Promise<LocalAgentSubject> {
   await using opening = new AsyncDisposableStack();
@@ -74,30 +99,7 @@ export async function openLocalAgent(eventsMax = 16_384, clock: Clock = systemCl
       now = await openAgent(instances.flatMap(({ spec: { owner } }) => owner ?? []));
       return now.agent;
     },
-    specFor: (behaviour, kind = "one") => {
-      const id = `i-${process.pid}-${(count += 1)}`;
-      const modelDataUrl = `s3://${bucket}/many/`;
-      const limits = { ...modelCacheLimits, diskBytesMax: 2 ** 30, memoryBytesMax: 2 ** 29 };
-      const container: AgentContainerSpec = {
-        name: "primary",
-        title: `e/v/${id}`,
-        concurrencyMax: null,
-        runtime: "tritonserver",
-        models: kind === "one" ? { kind, container: {}, bringMsMax: testTimeoutMs } : { kind, modelDataUrl },
-        cache: kind === "one" ? null : { limits, guaranteedBytes: 0 },
-        environment: { BEHAVIOUR: behaviour },
-        modelMemoryBytes: 2 ** 29,
-      };
-      return {
-        id,
-        owner: null,
-        budget: { vcpuCount: 1, memoryBytes: 2 ** 30 },
-        reservedBytes: 2 ** 27,
-        containers: [container],
-        limits: { ...instanceLimits, startMsMax: testTimeoutMs, pingIntervalMs: 200, restartDelayMsMin: 1 },
-        restartWaitMsMax: testTimeoutMs,
-      };
-    },
+    specFor,
     putModel: async (target, text) => {
       const body = Readable.from([text === null ? Buffer.from("no archive") : archive(text)]);
       await store.put(bucket, `many/${target}`, body, { signal: never });

@@ -13,7 +13,7 @@ import { VariantMetrics, type ContainerUsageMetric } from "../series/index.ts";
 import type { Footprint } from "./endpoint-record.ts";
 import { VariantInstance } from "./variant-instance.ts";
 import { invocationSource, type FleetIdentity } from "./fleet-identity.ts";
-import { replaceWhenLeaving, startReplacement } from "./lost-instances.ts";
+import { replaceLostOrDraining, startReplacement } from "./lost-instances.ts";
 import type { FleetOptions } from "./fleet-options.ts";
 import { ConcurrencySampler } from "./concurrency-sampler.ts";
 import { InstanceSampler } from "./instance-sampler.ts";
@@ -275,7 +275,7 @@ export class Fleet implements VariantFleet {
     const { nodes } = this.#options;
     const isMember = () => this.#members.includes(member);
     const replace = (closing: AbortSignal) => this.#replace(member, closing);
-    this.#tasks.run((closing) => replaceWhenLeaving(member, { nodes, isMember, replace }, closing));
+    this.#tasks.run((closing) => replaceLostOrDraining(member, { nodes, isMember, replace }, closing));
   }
 
   /** Replaces a lost or draining instance with a new one that has the same ordinal. Resolves with false if it cannot. */
@@ -294,12 +294,12 @@ export class Fleet implements VariantFleet {
     this.#members[index] = member;
     this.#sessions.drop(new Set([left]));
     this.#keep(member);
-    this.#tasks.run((ending) => this.#leave(left, ending));
+    this.#tasks.run((ending) => this.#stopReplaced(left, ending));
     return true;
   }
 
   /** Stops an instance that gets no more requests: at once if it is lost, otherwise after its requests in flight. */
-  async #leave(left: VariantInstance, ending: AbortSignal): Promise<void> {
+  async #stopReplaced(left: VariantInstance, ending: AbortSignal): Promise<void> {
     left.drains();
     this.#draining.add(left);
     if (!left.isLost) await left.invocations.idle(ending).catch(() => {});

@@ -7,8 +7,8 @@ import type { VariantInstance } from "./variant-instance.ts";
  * calls `replace` whenever a node may have capacity, until `replace` resolves with true. Resolves early if `isMember`
  * returns false.
  */
-export async function replaceWhenLeaving(
-  instance: Pick<VariantInstance, "isLost" | "isDraining" | "leaving">,
+export async function replaceLostOrDraining(
+  instance: Pick<VariantInstance, "isLost" | "isDraining" | "lostOrDraining">,
   {
     nodes,
     isMember,
@@ -21,7 +21,7 @@ export async function replaceWhenLeaving(
   closing: AbortSignal,
 ): Promise<void> {
   for (;;) {
-    await instance.leaving(closing);
+    await instance.lostOrDraining(closing);
     const freed = nodes.whenFreed();
     if (!isMember()) return;
     if ((instance.isLost || instance.isDraining) && (await replace(closing))) return;

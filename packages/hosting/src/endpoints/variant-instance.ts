@@ -126,8 +126,8 @@ export class VariantInstance implements AsyncDisposable {
   }
 
   /** Resolves when the instance is lost, or is draining. */
-  async leaving(signal: AbortSignal): Promise<void> {
-    await this.#instance.view.leaving(signal);
+  async lostOrDraining(signal: AbortSignal): Promise<void> {
+    await this.#instance.view.lostOrDraining(signal);
   }
 
   get unconfined(): MissingIsolation {

@@ -115,7 +115,7 @@ export class InstanceView {
   }
 
   /** Resolves when the instance is lost, or is draining. */
-  async leaving(signal: AbortSignal): Promise<void> {
+  async lostOrDraining(signal: AbortSignal): Promise<void> {
     while (!this.isLost && !this.isDraining) await rejectOnAbort(this.#changed.nextChange(), signal);
   }
 
