@@ -6,13 +6,13 @@
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 
-const answer = Buffer.from(process.argv[2] ?? "");
+const result = Buffer.from(process.argv[2] ?? "");
 const xml = { "content-type": "application/xml" };
 
 function reply({ method, url = "" }: IncomingMessage, response: ServerResponse): void {
   if (url.startsWith("/endpoints/")) {
-    const headers = { "content-type": "application/json", "content-length": answer.byteLength };
-    response.writeHead(200, headers).end(answer);
+    const headers = { "content-type": "application/json", "content-length": result.byteLength };
+    response.writeHead(200, headers).end(result);
   } else if (method === "PUT") response.writeHead(200, { etag: '"of-nothing"' }).end();
   else if (url.includes("uploads")) {
     const id = "<UploadId>bare</UploadId>";

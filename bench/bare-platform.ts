@@ -11,8 +11,8 @@ export interface BarePlatform extends AsyncDisposable {
 }
 
 /** Each invocation gets this text. The server runs in its own session, like a platform. */
-export async function startBarePlatform(answer: string): Promise<BarePlatform> {
-  const child = spawn(process.execPath, [program, answer], { stdio: ["pipe", "pipe", "inherit"], detached: true });
+export async function startBarePlatform(response: string): Promise<BarePlatform> {
+  const child = spawn(process.execPath, [program, response], { stdio: ["pipe", "pipe", "inherit"], detached: true });
   const exited = once(child, "exit");
   const [line] = (await once(createInterface({ input: child.stdout }), "line")) as [string];
   return {

@@ -23,12 +23,12 @@ export interface FrameworkBench {
   /** The models' one input. */
   readonly input: string;
   /** Names of the measurements of a small model: of its load and of its responses. */
-  readonly small: { readonly loaded: string; readonly asked: string };
+  readonly small: { readonly loaded: string; readonly requested: string };
   readonly large: {
     readonly model: string;
     readonly shape: readonly number[];
     readonly loaded: string;
-    readonly asked: string;
+    readonly requested: string;
   };
   /** Small models, for which Triton's backend is measured as well. */
   readonly count: number;
@@ -56,7 +56,7 @@ function request(input: string, model: string, shape: readonly number[]): Uint8A
 }
 
 /** Sends this many requests to a model, one after another. */
-async function ask(server: RunningServer, model: string, input: string): Promise<void> {
+async function call(server: RunningServer, model: string, input: string): Promise<void> {
   const body = Buffer.from(
     JSON.stringify({
       inputs: [{ name: input, datatype: "FP32", shape: [1, 64], data: Array.from({ length: 64 }, () => 1) }],
@@ -88,7 +88,7 @@ async function measure(context: BenchContext, bench: FrameworkBench): Promise<Me
   );
   return [
     ...(await loads(context, pair, bench)),
-    ...(await throughput(context, pair, { model: "mlp_0", shape: [64], asked: small.asked }, bench.input)),
+    ...(await throughput(context, pair, { model: "mlp_0", shape: [64], requested: small.requested }, bench.input)),
     ...(await throughput(context, pair, large, bench.input)),
     await memory(context, pair, count, bench),
   ];
@@ -123,10 +123,10 @@ async function loads(
 async function throughput(
   context: BenchContext,
   pair: Pair,
-  { model, shape, asked: what }: Pick<FrameworkBench["large"], "model" | "shape" | "asked">,
+  { model, shape, requested: what }: Pick<FrameworkBench["large"], "model" | "shape" | "requested">,
   input: string,
 ): Promise<Measure[]> {
-  const asked = request(input, model, shape);
+  const requested = request(input, model, shape);
   const measures: Measure[] = [];
   for (const clients of [1, 8, 32]) {
     const figures = await alternateAll(
@@ -135,7 +135,7 @@ async function throughput(
       [`${model} at ${clients}`, `${model} at ${clients}, p50`],
       async (server) => {
         const durations = context.quick ? { durationMs: 3000, warmUpMs: 300 } : { durationMs: 4000, warmUpMs: 2000 };
-        const result = await runLoad({ port: server.httpPort, request: asked, clients, ...durations });
+        const result = await runLoad({ port: server.httpPort, request: requested, clients, ...durations });
         return [result.perSecond, result.p50Us];
       },
     );
@@ -165,11 +165,11 @@ async function memory(
   { label, input }: FrameworkBench,
 ): Promise<Measure> {
   const perModel = async (server: RunningServer) => {
-    await ask(server, "mlp_0", input);
+    await call(server, "mlp_0", input);
     const before = await treeMemory(server.pid);
     for (let model = 2; model < count; model++) {
       await requestOk(server.httpPort, "POST", `/v2/repository/models/mlp_${model}/load`);
-      await ask(server, `mlp_${model}`, input);
+      await call(server, `mlp_${model}`, input);
     }
     const after = await treeMemory(server.pid);
     context.log(

@@ -120,17 +120,17 @@ class GrpcClient {
       if (this.#streamedAnswers !== null) this.#write(windowUpdate(1, this.#receivedBytes));
       this.#receivedBytes = 0;
     }
-    if (this.#messages.count === this.#streamedAnswers) this.#answered();
+    if (this.#messages.count === this.#streamedAnswers) this.#responded();
   }
 
   #onStreamEnd(): void {
     if (this.#socket.writableEnded) return;
     if (this.#streamedAnswers !== null || this.#messages.count === 0)
       throw new Error("a call was refused: it ended without its answers");
-    this.#answered();
+    this.#responded();
   }
 
-  #answered(): void {
+  #responded(): void {
     const nowMs = performance.now();
     this.#one(this.#sentMs, nowMs);
     if (nowMs < this.#endMs) this.#send();
@@ -165,19 +165,19 @@ class MessageCounter {
     let at = 0;
     while (at < chunk.length) {
       if (this.#prefixAt < prefixBytes) {
-        const taken = chunk.copy(this.#prefix, this.#prefixAt, at);
-        this.#prefixAt += taken;
-        at += taken;
+        const used = chunk.copy(this.#prefix, this.#prefixAt, at);
+        this.#prefixAt += used;
+        at += used;
         if (this.#prefixAt < prefixBytes) return;
         this.#missing = this.#prefix.readUInt32BE(1);
         this.#isAtStart = true;
       } else {
-        const taken = Math.min(this.#missing, chunk.length - at);
+        const used = Math.min(this.#missing, chunk.length - at);
         if (checksErrors && this.#isAtStart && chunk[at] === errorMessageTag)
-          throw new Error(`an answer is an error: ${chunk.toString("latin1", at + 2, at + taken)}`);
+          throw new Error(`an answer is an error: ${chunk.toString("latin1", at + 2, at + used)}`);
         this.#isAtStart = false;
-        this.#missing -= taken;
-        at += taken;
+        this.#missing -= used;
+        at += used;
       }
       if (this.#missing === 0) {
         this.count++;

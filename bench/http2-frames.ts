@@ -76,9 +76,9 @@ export class FrameReader {
     let at = 0;
     while (at < bytes.length) {
       if (this.#headAt < frameHeadBytes) {
-        const taken = bytes.copy(this.#head, this.#headAt, at);
-        this.#headAt += taken;
-        at += taken;
+        const used = bytes.copy(this.#head, this.#headAt, at);
+        this.#headAt += used;
+        at += used;
         if (this.#headAt === frameHeadBytes) this.#begin();
         continue;
       }

@@ -115,7 +115,7 @@ export function runRounds(
     try {
       while (performance.now() < endMs) {
         const sentMs = performance.now();
-        for (const { ask } of connections) await ask(request);
+        for (const { call: ask } of connections) await ask(request);
         one(sentMs, performance.now());
       }
     } finally {
@@ -127,13 +127,13 @@ export function runRounds(
 interface Connection {
   readonly socket: Socket;
   /** Resolves with the last byte of the response. */
-  readonly ask: (request: Uint8Array) => Promise<void>;
+  readonly call: (request: Uint8Array) => Promise<void>;
 }
 
 async function openConnection(port: number): Promise<Connection> {
   const buffer = Buffer.allocUnsafe(readBytes);
   const parser = answerParser();
-  let answered = Promise.withResolvers<void>();
+  let responded = Promise.withResolvers<void>();
   const socket: Socket = connect({
     host: "127.0.0.1",
     port,
@@ -142,23 +142,23 @@ async function openConnection(port: number): Promise<Connection> {
       buffer,
       callback: (length) => {
         try {
-          if (parser(buffer.subarray(0, length))) answered.resolve();
+          if (parser(buffer.subarray(0, length))) responded.resolve();
         } catch (error) {
-          answered.reject(error);
+          responded.reject(error);
         }
         return true;
       },
     },
   });
   await once(socket, "connect");
-  socket.on("close", () => answered.reject(new Error("the server closed a connection")));
-  socket.on("error", (error) => answered.reject(error));
+  socket.on("close", () => responded.reject(new Error("the server closed a connection")));
+  socket.on("error", (error) => responded.reject(error));
   return {
     socket,
-    ask(request) {
-      answered = Promise.withResolvers<void>();
+    call(request) {
+      responded = Promise.withResolvers<void>();
       socket.write(request);
-      return answered.promise;
+      return responded.promise;
     },
   };
 }
@@ -166,12 +166,12 @@ async function openConnection(port: number): Promise<Connection> {
 const headEnd = Buffer.from("\r\n\r\n");
 
 /** True when the response is complete. Only the status and the length are read from its header. */
-function answerParser(): (piece: Buffer) => boolean {
+function answerParser(): (chunk: Buffer) => boolean {
   let head: Buffer = Buffer.alloc(0);
   let missing = -1;
-  return (piece) => {
+  return (chunk) => {
     if (missing < 0) {
-      head = head.length === 0 ? piece : Buffer.concat([head, piece]);
+      head = head.length === 0 ? chunk : Buffer.concat([head, chunk]);
       const end = head.indexOf(headEnd);
       if (end < 0) {
         head = Buffer.from(head);
@@ -185,7 +185,7 @@ function answerParser(): (piece: Buffer) => boolean {
       missing = Number(length) - (head.length - end - 4);
       head = Buffer.alloc(0);
     } else {
-      missing -= piece.length;
+      missing -= chunk.length;
     }
     if (missing > 0) return false;
     missing = -1;

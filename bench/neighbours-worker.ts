@@ -31,7 +31,7 @@ const cloudwatch = new CloudWatchClient(settings);
 const partSize = 8 * 2 ** 20;
 const Body = Buffer.alloc(uploadMebibytes * 2 ** 20, "bytes of an archive ");
 const over = new AbortController();
-const told = once(parentPort!, "message").then(() => over.abort());
+const reported = once(parentPort!, "message").then(() => over.abort());
 
 const startMs = performance.now();
 const passedSeconds = () => (performance.now() - startMs) / 1000;
@@ -56,7 +56,7 @@ async function record(): Promise<void> {
     await cloudwatch.send(new PutMetricDataCommand({ Namespace: "Bench", MetricData }));
     rows += rowsPerCall;
     const aheadMs = (rows * 1000) / rowsPerSecond - (performance.now() - startMs);
-    await Promise.race([delay(Math.max(0, aheadMs)), told]);
+    await Promise.race([delay(Math.max(0, aheadMs)), reported]);
   }
   const rowsSeconds = passedSeconds();
   await uploading;

@@ -15,8 +15,8 @@ test("rows, rounds and lengths are as given; --quick shortens all of them", () =
     list: false,
   };
   assert.deepEqual(options(), usual);
-  const given = options("--only=zipf,churn", "--rounds", "2", "--zipf-models=10");
-  assert.deepEqual(given, { ...usual, only: new Set(["zipf", "churn"]), rounds: 2, zipfModels: 10 });
+  const input = options("--only=zipf,churn", "--rounds", "2", "--zipf-models=10");
+  assert.deepEqual(input, { ...usual, only: new Set(["zipf", "churn"]), rounds: 2, zipfModels: 10 });
   assert.deepEqual(options("--quick"), { ...usual, quick: true, rounds: 1, zipfModels: 300, zipfSeconds: 10 });
 });
 

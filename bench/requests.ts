@@ -43,13 +43,13 @@ export const identityMessage = (byteLength: number): Uint8Array =>
   );
 
 /** A request to the decoupled model for a number of responses, as a gRPC message. */
-export const decoupledMessage = (answers: number): Uint8Array =>
+export const decoupledMessage = (responseCount: number): Uint8Array =>
   toBinary(
     ModelInferRequestSchema,
     create(ModelInferRequestSchema, {
       modelName: "decoupled",
       inputs: [{ name: "COUNT", datatype: "INT32", shape: [1n] }],
-      rawInputContents: [new Uint8Array(Int32Array.of(answers).buffer)],
+      rawInputContents: [new Uint8Array(Int32Array.of(responseCount).buffer)],
     }),
   );
 

@@ -41,10 +41,10 @@ export function sendRequest(
 
 /** Sends a request like `sendRequest`, and rejects for any status but 200. */
 export async function requestOk(...args: Parameters<typeof sendRequest>): Promise<Buffer> {
-  const answer = await sendRequest(...args);
-  if (answer.status !== 200)
-    throw new Error(`${args[1]} ${args[2]}: ${answer.status} ${answer.body.toString("utf8").slice(0, 500)}`);
-  return answer.body;
+  const response = await sendRequest(...args);
+  if (response.status !== 200)
+    throw new Error(`${args[1]} ${args[2]}: ${response.status} ${response.body.toString("utf8").slice(0, 500)}`);
+  return response.body;
 }
 
 export async function timedMs(work: () => Promise<unknown>): Promise<number> {

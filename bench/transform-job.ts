@@ -44,12 +44,12 @@ export async function runTransform(port: number, job: BenchJob): Promise<{ reado
       }),
     );
     await ended(sagemaker, job.name);
-    const told = new GetLogEventsCommand({
+    const reported = new GetLogEventsCommand({
       logGroupName: logGroup,
       logStreamName: `${job.name}/data-log`,
       startFromHead: true,
     });
-    const { events = [] } = await logs.send(told);
+    const { events = [] } = await logs.send(reported);
     const time = (text: string) => {
       const message = events.find((event) => event.message?.includes(text) === true)?.message;
       if (message === undefined) throw new Error(`the log of the job does not say: ${text}`);

@@ -7,12 +7,12 @@ export function zipf(count: number, exponent: number, random: () => number): () 
     cumulative[index] = sum;
   }
   return () => {
-    const wanted = random() * sum;
+    const expected = random() * sum;
     let low = 0;
     let high = count - 1;
     while (low < high) {
       const middle = (low + high) >> 1;
-      if ((cumulative[middle] ?? 0) < wanted) low = middle + 1;
+      if ((cumulative[middle] ?? 0) < expected) low = middle + 1;
       else high = middle;
     }
     return low;

@@ -27,12 +27,12 @@ export interface FetchOptions {
 }
 
 /** Installs the package without its dependencies in `directory`, once, and returns the package's own directory. */
-export async function fetchPackage(directory: string, wanted: DataPackage, options: FetchOptions): Promise<string> {
-  const packageDirectory = join(directory, wanted.name);
-  if (await exists(join(packageDirectory, wanted.file))) return packageDirectory;
-  options.detail(`fetching ${wanted.about}`);
-  const making = join(directory, `${wanted.name}.partial`);
-  const fetched = await install(making, wanted, options);
+export async function fetchPackage(directory: string, desired: DataPackage, options: FetchOptions): Promise<string> {
+  const packageDirectory = join(directory, desired.name);
+  if (await exists(join(packageDirectory, desired.file))) return packageDirectory;
+  options.detail(`fetching ${desired.about}`);
+  const making = join(directory, `${desired.name}.partial`);
+  const fetched = await install(making, desired, options);
   await rm(packageDirectory, { recursive: true, force: true });
   await mkdir(directory, { recursive: true });
   await rename(fetched, packageDirectory);
@@ -44,13 +44,13 @@ export async function fetchPackage(directory: string, wanted: DataPackage, optio
  * Creates an environment like the product's, with the uv or pip that created that one and with the same package index.
  * The system needs no `pip`.
  */
-async function install(making: string, wanted: DataPackage, { python, signal }: FetchOptions): Promise<string> {
-  let made: string;
+async function install(making: string, desired: DataPackage, { python, signal }: FetchOptions): Promise<string> {
+  let created: string;
   try {
-    made = await preparePythonEnvironment({
+    created = await preparePythonEnvironment({
       dataDirectory: making,
       // These arguments are passed to the installer unchanged.
-      packages: ["--no-deps", wanted.requirement],
+      packages: ["--no-deps", desired.requirement],
       wheelsOnly: false,
       pythons: [python],
       env: { ...passedEnvironment(), PIP_QUIET: "1" },
@@ -60,11 +60,11 @@ async function install(making: string, wanted: DataPackage, { python, signal }: 
     });
   } catch (error) {
     const why = (error as Error).message;
-    throw new Error(`the package ${wanted.requirement} could not be fetched: ${why}`, { cause: error });
+    throw new Error(`the package ${desired.requirement} could not be fetched: ${why}`, { cause: error });
   }
-  const libraries = join(dirname(dirname(made)), "lib");
+  const libraries = join(dirname(dirname(created)), "lib");
   const [version = ""] = (await readdir(libraries)).filter((name) => name.startsWith("python"));
-  return join(libraries, version, "site-packages", wanted.name);
+  return join(libraries, version, "site-packages", desired.name);
 }
 
 async function exists(path: string): Promise<boolean> {

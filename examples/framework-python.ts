@@ -32,7 +32,7 @@ export async function frameworkPython(name: string, { data, detail, signal }: Fr
       detail(text.trimEnd());
     });
   const [code] = (await once(child, "close")) as [number | null];
-  const place = new RegExp(`^${name} is set up in (.*)$`, "m").exec(words)?.[1];
-  if (code !== 0 || place === undefined) throw new Error(`galatea model add ${name} ended with ${code}:\n${words}`);
-  return join(place, "bin", "python");
+  const location = new RegExp(`^${name} is set up in (.*)$`, "m").exec(words)?.[1];
+  if (code !== 0 || location === undefined) throw new Error(`galatea model add ${name} ended with ${code}:\n${words}`);
+  return join(location, "bin", "python");
 }

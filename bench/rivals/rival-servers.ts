@@ -75,7 +75,7 @@ function ours(
 async function startMlServer({ directory, packages }: RivalFiles): Promise<RunningServer> {
   const { python } = await ensureEnvironment(cacheDirectory(process.env), "mlserver");
   const [httpPort = 0, grpcPort = 0, metricsPort = 0] = await freePorts(3);
-  const place = join(directory, "mlserver");
+  const location = join(directory, "mlserver");
   const settings = {
     host: "127.0.0.1",
     http_port: httpPort,
@@ -86,11 +86,11 @@ async function startMlServer({ directory, packages }: RivalFiles): Promise<Runni
     access_log: false,
     debug: false,
   };
-  await writeFile(join(place, "settings.json"), JSON.stringify(settings));
+  await writeFile(join(location, "settings.json"), JSON.stringify(settings));
   return await launch({
     kind: "oracle",
     command: python,
-    arguments: ["-m", "mlserver.cli.main", "start", place],
+    arguments: ["-m", "mlserver.cli.main", "start", location],
     env: { ...inherited(), PYTHONPATH: packages, OMP_NUM_THREADS: "1", PYTHONUNBUFFERED: "1" },
     ports: { httpPort, grpcPort, metricsPort, sagemakerPort: httpPort },
     readyTexts: [],
@@ -107,15 +107,16 @@ async function startMlServer({ directory, packages }: RivalFiles): Promise<Runni
  */
 export function sklearnServers(
   { oracle }: BenchContext,
-  place: RivalFiles,
+  location: RivalFiles,
 ): readonly [ComparedServer, ...ComparedServer[]] {
   const repository = (model: string) => `/v2/repository/models/${model}/load`;
   const infer = (model: string) => `/v2/models/${model}/infer`;
   return [
-    { ...ours("scikit-learn", place), body: rows, contentType: json },
+    { ...ours("scikit-learn", location), body: rows, contentType: json },
     {
       name: "multi-model-server",
-      start: () => startJavaServer(multiModelServer, { store: join(place.directory, "mms"), packages: place.packages }),
+      start: () =>
+        startJavaServer(multiModelServer, { store: join(location.directory, "mms"), packages: location.packages }),
       load: (server, model) => register(multiModelServer, server, model),
       path: (model) => `/predictions/${model}`,
       body: rows,
@@ -123,7 +124,7 @@ export function sklearnServers(
     },
     {
       name: "MLServer",
-      start: () => startMlServer(place),
+      start: () => startMlServer(location),
       load: async ({ httpPort }, model) => void (await requestOk(httpPort, "POST", repository(model))),
       path: infer,
       body: tensor("rows"),
@@ -133,7 +134,7 @@ export function sklearnServers(
       name: "Triton's Python backend",
       start: () =>
         startOracle(oracle, {
-          repositories: [join(place.directory, "triton")],
+          repositories: [join(location.directory, "triton")],
           flags: ["--model-control-mode=explicit"],
           env: { OMP_NUM_THREADS: "1" },
         }),
@@ -146,18 +147,18 @@ export function sklearnServers(
 }
 
 /** Servers for TorchScript: ours and TorchServe, with the same functions. */
-export function torchServers(place: RivalFiles, numbers: number): readonly [ComparedServer, ...ComparedServer[]] {
+export function torchServers(location: RivalFiles, numbers: number): readonly [ComparedServer, ...ComparedServer[]] {
   const data = Float32Array.from({ length: numbers }, (_, index) => Math.sin(index));
-  const asked = { body: Buffer.from(data.buffer), contentType: "application/octet-stream" };
+  const requested = { body: Buffer.from(data.buffer), contentType: "application/octet-stream" };
   return [
-    { ...ours("pytorch", place), ...asked },
+    { ...ours("pytorch", location), ...requested },
     {
       name: "TorchServe",
       start: () =>
-        startJavaServer(torchServe, { store: join(place.directory, "torchserve"), packages: place.packages }),
+        startJavaServer(torchServe, { store: join(location.directory, "torchserve"), packages: location.packages }),
       load: (server, model) => register(torchServe, server, model),
       path: (model) => `/predictions/${model}`,
-      ...asked,
+      ...requested,
     },
   ];
 }

@@ -24,8 +24,8 @@ export const busyRow = {
     await platform.putArchive("one/add_sub.tar.gz", addSub);
     await platform.createPipeline(endpoint, [{ key: "one/add_sub.tar.gz", environment: {} }]);
     const path = `/endpoints/${endpoint}/invocations`;
-    const answer = await requestOk(platform.port, "POST", path, addSubBody, endpointHeaders);
-    await using bare = await startBarePlatform(answer.toString());
+    const response = await requestOk(platform.port, "POST", path, addSubBody, endpointHeaders);
+    await using bare = await startBarePlatform(response.toString());
     const uploadMebibytes = context.quick ? 128 : 1024;
     const servers = { ours: platform.port, bare: bare.port };
     const alone: Record<keyof typeof servers, number[]> = { ours: [], bare: [] };

@@ -15,7 +15,7 @@ import { alternate, temporaryDirectory } from "../servers.ts";
 import { zipf } from "../zipf.ts";
 
 const modelCount = 200;
-const room = 20;
+const capacity = 20;
 const hashOf = (index: number) => `galateabench${index}`;
 const hashes = Array.from({ length: modelCount }, (_, index) => hashOf(index));
 
@@ -42,7 +42,7 @@ export const churnRow = {
       );
       return [
         {
-          what: `churn: ${modelCount} Python models, room for ${room}, Zipf 1.0, one client`,
+          what: `churn: ${modelCount} Python models, room for ${capacity}, Zipf 1.0, one client`,
           unit: "/s",
           ...figures,
           goal: { kind: "at least", of: "ratio", value: 50 },
@@ -66,19 +66,19 @@ class LruClient {
   /** Invocations per second. The set of loaded models is kept between runs. */
   async run(durationMs: number): Promise<number> {
     const startMs = performance.now();
-    let answered = 0;
+    let responseCount = 0;
     while (performance.now() - startMs < durationMs) {
       await this.#invoke(this.#next());
-      answered++;
+      responseCount++;
     }
-    return (answered * 1000) / (performance.now() - startMs);
+    return (responseCount * 1000) / (performance.now() - startMs);
   }
 
   async #invoke(index: number): Promise<void> {
     const wasLoaded = this.#loaded.delete(index);
     if (!wasLoaded) {
       const [oldest] = this.#loaded;
-      if (this.#loaded.size >= room && oldest !== undefined) {
+      if (this.#loaded.size >= capacity && oldest !== undefined) {
         await unloadModel(this.#server, hashOf(oldest));
         this.#loaded.delete(oldest);
       }

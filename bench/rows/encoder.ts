@@ -16,12 +16,12 @@ const batch = 8;
 
 /** Number of executions so far, and the nanoseconds that the server spent on them: input, run and output. */
 async function encoderTimes(port: number): Promise<{ count: number; ns: number }> {
-  const answer = JSON.parse((await requestOk(port, "GET", "/v2/models/encoder/stats")).toString("utf8")) as {
+  const response = JSON.parse((await requestOk(port, "GET", "/v2/models/encoder/stats")).toString("utf8")) as {
     model_stats: {
       batch_stats: { batch_size: number; compute_input: Time; compute_infer: Time; compute_output: Time }[];
     }[];
   };
-  const stats = answer.model_stats[0]?.batch_stats.find(({ batch_size }) => batch_size === batch);
+  const stats = response.model_stats[0]?.batch_stats.find(({ batch_size }) => batch_size === batch);
   if (stats === undefined) return { count: 0, ns: 0 };
   const { compute_input, compute_infer, compute_output } = stats;
   return { count: compute_infer.count, ns: compute_input.ns + compute_infer.ns + compute_output.ns };
@@ -37,10 +37,10 @@ export const encoderRow = {
   name: "encoder",
   async measure(context: BenchContext): Promise<Measure[]> {
     await using directory = await temporaryDirectory();
-    const whole = join(directory.path, "whole");
+    const complete = join(directory.path, "whole");
     const repository = join(directory.path, "models");
-    await assembleRepository({ packageDirectory: context.oracle.sitePackages, targetDirectory: whole });
-    await cp(join(whole, "encoder"), join(repository, "encoder"), { recursive: true });
+    await assembleRepository({ packageDirectory: context.oracle.sitePackages, targetDirectory: complete });
+    await cp(join(complete, "encoder"), join(repository, "encoder"), { recursive: true });
     const server = await startGalatea({ repositories: [repository] });
     try {
       const measures: Measure[] = [];

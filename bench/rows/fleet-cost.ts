@@ -110,9 +110,9 @@ function plansOf({ modelCount }: Scale, { triton, sharedTriton, galatea, instanc
       base: { memoryBytes: sharedTriton.baseBytes, vcpus: 0 },
     }),
     tritonModel,
-    fleet: sharedPlan(instance, galatea.whole, sharedInstances),
-    cheapest: cheapestPlan(instances.map((each) => sharedPlan(each, galatea.whole, sharedInstancesMin))),
-    machine: dedicatedPlan(instances, galatea.whole, 1),
+    fleet: sharedPlan(instance, galatea.complete, sharedInstances),
+    cheapest: cheapestPlan(instances.map((each) => sharedPlan(each, galatea.complete, sharedInstancesMin))),
+    machine: dedicatedPlan(instances, galatea.complete, 1),
   };
 }
 
@@ -129,9 +129,9 @@ function resultNotes(plans: ReturnType<typeof plansOf>, { triton, galatea }: Out
       models,
       tritonModel,
     ),
-    text("Galatea, instances of the type of the first line", fleet, galatea.whole),
-    text("Galatea, instances of the type that is cheapest for it", cheapest, galatea.whole),
-    text("Galatea, one machine", machine, galatea.whole),
+    text("Galatea, instances of the type of the first line", fleet, galatea.complete),
+    text("Galatea, instances of the type that is cheapest for it", cheapest, galatea.complete),
+    text("Galatea, one machine", machine, galatea.complete),
     `Galatea in the load: ${galatea.requestCount} requests, ${galatea.missCount} for models that were not loaded; at most ${galatea.loadedCount} models loaded on one instance; archives of ${megabytes(galatea.archiveBytes)}`,
     `Triton in the load: ${triton.requestCount} requests to ${triton.serverCount} servers`,
   ];
@@ -189,10 +189,10 @@ function measuresOf({ note }: BenchContext, scale: Scale, outcome: Outcome): Mea
     measure("cold start, the first request of each model: p50", "ms", [galatea.filling.p50Ms]),
     measure("cold start, the first request of each model: p99", "ms", [galatea.filling.p99Ms]),
     measure("memory for each model", "MB", [
-      galatea.whole.memoryBytes / modelCount / 1e6,
+      galatea.complete.memoryBytes / modelCount / 1e6,
       triton.alone.memoryBytes / 1e6,
     ]),
-    measure("vCPUs under the load", "", [galatea.whole.vcpus, triton.packed.vcpus * modelCount]),
+    measure("vCPUs under the load", "", [galatea.complete.vcpus, triton.packed.vcpus * modelCount]),
     measure("throughput of the most popular model at 8", "/s", [galatea.perSecondMax, triton.perSecondMax]),
   ];
 }

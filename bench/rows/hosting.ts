@@ -34,11 +34,11 @@ export const invokeOverheadRow = {
     });
     try {
       const timing = { durationMs: context.quick ? 500 : 4000, warmUpMs: context.quick ? 200 : 1000 };
-      const ask = (port: number, request: Uint8Array) => runLoad({ port, request, clients: 1, ...timing });
+      const call = (port: number, request: Uint8Array) => runLoad({ port, request, clients: 1, ...timing });
       const [p50, p99]: [number[], number[]] = [[], []];
       for (let round = 0; round < context.rounds; round++) {
-        const through = await ask(platform.port, invokeBytes("one", "add_sub.tar.gz", addSubBody));
-        const alone = await ask(
+        const through = await call(platform.port, invokeBytes("one", "add_sub.tar.gz", addSubBody));
+        const alone = await call(
           direct.sagemakerPort,
           requestBytes("/invocations", addSubBody, { "content-type": "application/json" }),
         );

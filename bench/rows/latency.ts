@@ -30,8 +30,8 @@ function models(count: number): BenchModels {
 
 /** Waits for a fixed number of responses, however slow the server is. */
 async function warmUp(port: number, request: Uint8Array): Promise<void> {
-  for (let answers = 0; answers < warmUpAnswers;)
-    answers += (await runLoad({ port, request, clients: 1, durationMs: 250, warmUpMs: 0 })).responses;
+  for (let responseCount = 0; responseCount < warmUpAnswers;)
+    responseCount += (await runLoad({ port, request, clients: 1, durationMs: 250, warmUpMs: 0 })).responses;
 }
 
 /** Latency for a single client while many idle models are loaded. */

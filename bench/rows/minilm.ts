@@ -83,10 +83,10 @@ async function makeEncoderPython(directory: string): Promise<void> {
 async function compareEmbeddings(...ports: readonly number[]): Promise<void> {
   const [ours = [], theirs = []] = await Promise.all(
     ports.map(async (port) => {
-      const answer = JSON.parse((await requestOk(port, "POST", path, body(8))).toString("utf8")) as {
+      const response = JSON.parse((await requestOk(port, "POST", path, body(8))).toString("utf8")) as {
         outputs: { data: number[] }[];
       };
-      return answer.outputs[0]?.data ?? [];
+      return response.outputs[0]?.data ?? [];
     }),
   );
   const apart = Math.max(...ours.map((value, index) => Math.abs(value - (theirs[index] ?? Number.NaN))));

@@ -46,8 +46,8 @@ async function trained(
   await promisify(execFile)(python, [training, "write", repository, file]);
   const strips = JSON.parse(await readFile(file, "utf8")) as readonly (readonly number[])[];
   // The first strip is unreadable, so the later steps would have little work.
-  const asked = [...strips.slice(1), ...strips.slice(0, 1)];
-  return { repository, bodies: asked.map((strip) => Buffer.from(JSON.stringify({ PIXELS: strip }))) };
+  const requested = [...strips.slice(1), ...strips.slice(0, 1)];
+  return { repository, bodies: requested.map((strip) => Buffer.from(JSON.stringify({ PIXELS: strip }))) };
 }
 
 async function container(platform: Platform, repository: string, models: readonly [string, ...string[]]) {
@@ -64,9 +64,9 @@ async function container(platform: Platform, repository: string, models: readonl
 
 /** Removes the fields of the response that depend on the model's name. */
 async function answerOf(platform: Platform, endpoint: string, body: Buffer): Promise<string> {
-  const answer = await requestOk(platform.port, "POST", `/endpoints/${endpoint}/invocations`, body, endpointHeaders);
-  const { TOPIC, SCORES } = JSON.parse(answer.toString()) as { TOPIC?: string; SCORES?: number[] };
-  if (TOPIC === undefined || SCORES === undefined) throw new Error(`no topic: ${answer.toString()}`);
+  const response = await requestOk(platform.port, "POST", `/endpoints/${endpoint}/invocations`, body, endpointHeaders);
+  const { TOPIC, SCORES } = JSON.parse(response.toString()) as { TOPIC?: string; SCORES?: number[] };
+  if (TOPIC === undefined || SCORES === undefined) throw new Error(`no topic: ${response.toString()}`);
   return JSON.stringify([TOPIC, SCORES]);
 }
 

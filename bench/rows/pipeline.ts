@@ -26,8 +26,8 @@ export const pipelineRow = {
       Array.from({ length: containerCount }, () => container),
     );
     const path = "/endpoints/pipeline/invocations";
-    const answer = await requestOk(platform.port, "POST", path, body, endpointHeaders);
-    const [first] = (JSON.parse(answer.toString()) as { X: number[] }).X;
+    const response = await requestOk(platform.port, "POST", path, body, endpointHeaders);
+    const [first] = (JSON.parse(response.toString()) as { X: number[] }).X;
     if (first !== containerCount) throw new Error(`the pipeline answered ${first}, not ${containerCount}`);
     const containers: RunningServer[] = [];
     try {

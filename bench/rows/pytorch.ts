@@ -7,12 +7,12 @@ export const pytorchRow = frameworkRow({
   library: "torch",
   writer: "write_torchscript.py",
   input: "INPUT__0",
-  small: { loaded: "a small module", asked: "small TorchScript" },
+  small: { loaded: "a small module", requested: "small TorchScript" },
   large: {
     model: "resnet",
     shape: [3, 64, 64],
     loaded: "ResNet-50 (100 MB)",
-    asked: "ResNet-50 as TorchScript, 64 by 64",
+    requested: "ResNet-50 as TorchScript, 64 by 64",
   },
   count: 12,
 });

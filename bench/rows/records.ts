@@ -183,8 +183,8 @@ async function many(count: number, act: (index: number) => Promise<void>): Promi
 
 async function untilAllInService(port: number): Promise<void> {
   const countOf = async (status: string) => {
-    const answer = await callSageMaker(port, "ListEndpoints", { StatusEquals: status, MaxResults: 1 });
-    return (JSON.parse(answer.toString()) as { readonly Endpoints: readonly unknown[] }).Endpoints.length;
+    const response = await callSageMaker(port, "ListEndpoints", { StatusEquals: status, MaxResults: 1 });
+    return (JSON.parse(response.toString()) as { readonly Endpoints: readonly unknown[] }).Endpoints.length;
   };
   while ((await countOf("Creating")) > 0) await delay(pollMs);
   if ((await countOf("Failed")) > 0) throw new Error("an endpoint of the bench has failed");

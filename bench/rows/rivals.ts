@@ -30,8 +30,8 @@ export const rivalsRow = {
     await makeEnvironments(["multi-model-server", "mlserver"], context);
     const count = modelCount(context);
     await using directory = await temporaryDirectory();
-    const place = await written("sklearn", `${directory.path}/sklearn`, count);
-    return await measureKind(context, sklearnServers(context, place), { what: "scikit-learn", model: "sk", count });
+    const location = await written("sklearn", `${directory.path}/sklearn`, count);
+    return await measureKind(context, sklearnServers(context, location), { what: "scikit-learn", model: "sk", count });
   },
 };
 
@@ -82,7 +82,7 @@ interface Kind {
 
 const nameOf = ({ model, count }: Kind, index: number) => (count === 1 ? model : `${model}${index}`);
 
-const ask = ({ path, body, contentType }: ComparedServer, { httpPort }: RunningServer, model: string) =>
+const call = ({ path, body, contentType }: ComparedServer, { httpPort }: RunningServer, model: string) =>
   requestOk(httpPort, "POST", path(model), body, { "content-type": contentType });
 
 async function measureKind(
@@ -99,7 +99,7 @@ async function measureKind(
     const all = contenders.map((contender, index) => ({ contender, server: servers[index]! }));
     for (const { contender, server } of all) {
       await contender.load(server, nameOf(kind, 0));
-      await ask(contender, server, nameOf(kind, 0));
+      await call(contender, server, nameOf(kind, 0));
     }
     for (let round = 0; round < context.rounds; round++)
       for (const { contender, server } of round % 2 === 0 ? all : all.toReversed())
@@ -126,7 +126,7 @@ async function coldStart(contender: ComparedServer, kind: Kind): Promise<number>
     return await timedMs(async () => {
       server = await contender.start();
       await contender.load(server, nameOf(kind, 0));
-      await ask(contender, server, nameOf(kind, 0));
+      await call(contender, server, nameOf(kind, 0));
     });
   } finally {
     await (server as RunningServer | null)?.stop();
@@ -141,11 +141,11 @@ async function load(
 ) {
   const durationMs = quick ? 1500 : 2000;
   const request = requestBytes(path(model), body, { "content-type": contentType });
-  const asked = { port: httpPort, request, clients };
+  const requested = { port: httpPort, request, clients };
   // Warm-up, which is not measured.
-  await runLoad({ ...asked, durationMs: durationMs / 3, warmUpMs: 0 });
+  await runLoad({ ...requested, durationMs: durationMs / 3, warmUpMs: 0 });
   const before = await treeCpuUs(pid);
-  const result = await runLoad({ ...asked, durationMs, warmUpMs: 0 });
+  const result = await runLoad({ ...requested, durationMs, warmUpMs: 0 });
   return { ...result, cpuUs: ((await treeCpuUs(pid)) - before) / result.responses };
 }
 
@@ -166,10 +166,10 @@ async function furtherModels(
     loads.push(
       await timedMs(async () => {
         await contender.load(server, model);
-        await ask(contender, server, model);
+        await call(contender, server, model);
       }),
     );
-    for (let each = 1; each < requestsPerModel; each++) await ask(contender, server, model);
+    for (let each = 1; each < requestsPerModel; each++) await call(contender, server, model);
   }
   const after = await treeMemory(server.pid);
   figures.add("a further model's load and first answer", contender, median(loads), context);

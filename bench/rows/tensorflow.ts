@@ -7,12 +7,12 @@ export const tensorflowRow = frameworkRow({
   library: "TensorFlow",
   writer: "write_savedmodels.py",
   input: "x",
-  small: { loaded: "a small SavedModel", asked: "small SavedModel" },
+  small: { loaded: "a small SavedModel", requested: "small SavedModel" },
   large: {
     model: "large",
     shape: [96, 96, 3],
     loaded: "Inception v3 (96 MB)",
-    asked: "Inception v3 as a SavedModel, 96 by 96",
+    requested: "Inception v3 as a SavedModel, 96 by 96",
   },
   count: 6,
 });

@@ -57,7 +57,7 @@ export const transformRow = {
   },
 };
 
-interface Place {
+interface Location {
   readonly platform: Platform;
   readonly repository: string;
   readonly recordCount: number;
@@ -77,7 +77,7 @@ async function putObjects(platform: Platform, count: number): Promise<void> {
 /** The directory for the loop that stores its responses, on the disk of the platform's objects; null for loops that store nothing. */
 async function measureObjects(
   context: BenchContext,
-  { platform, repository, recordCount }: Place,
+  { platform, repository, recordCount }: Location,
   stores: string,
 ): Promise<Measure[]> {
   const ours: number[] = [];
@@ -113,7 +113,7 @@ async function measureObjects(
 async function measureShape(
   context: BenchContext,
   { what, concurrency, goal }: Shape,
-  { platform, repository, recordCount }: Place,
+  { platform, repository, recordCount }: Location,
 ): Promise<Measure[]> {
   const timing = { durationMs: context.quick ? 500 : 3000, warmUpMs: context.quick ? 200 : 500 };
   const bytes = requestBytes("/invocations", Buffer.from(record), { "content-type": contentType });
@@ -163,8 +163,8 @@ async function bareLoop(port: number, { clients, recordCount, folder }: BareLoop
     while (left > 0) {
       left -= 1;
       const name = String(left);
-      const answer = await requestOk(port, "POST", "/invocations", body, { "content-type": contentType });
-      if (folder !== null) await store(folder, name, answer);
+      const response = await requestOk(port, "POST", "/invocations", body, { "content-type": contentType });
+      if (folder !== null) await store(folder, name, response);
     }
   };
   const startedMs = performance.now();
@@ -172,9 +172,9 @@ async function bareLoop(port: number, { clients, recordCount, folder }: BareLoop
   return (recordCount * 1000) / (performance.now() - startedMs);
 }
 
-async function store(folder: string, name: string, answer: Buffer): Promise<void> {
+async function store(folder: string, name: string, response: Buffer): Promise<void> {
   await using file = await open(join(folder, name), "wx");
-  await file.writeFile(answer);
+  await file.writeFile(response);
   await file.sync();
   await using directory = await open(folder, "r");
   await directory.sync();

@@ -39,8 +39,8 @@ export const uploadRow = {
     const client = new S3Client({ ...clientSettings(platform.port), forcePathStyle: true });
     await client.send(new CreateBucketCommand({ Bucket: bucket }));
     const mebibytes = context.quick ? 128 : 1024;
-    const whole = Buffer.alloc(mebibytes * mebi);
-    for (let at = 0; at < whole.length; at += mebi) randomBytes(mebi).copy(whole, at);
+    const complete = Buffer.alloc(mebibytes * mebi);
+    for (let at = 0; at < complete.length; at += mebi) randomBytes(mebi).copy(complete, at);
     const upload = async (Key: string, Body: Buffer) => {
       const params = { Bucket: bucket, Key, Body };
       await new Upload({ client, params, partSize: 8 * mebi, queueSize: 10 }).done();
@@ -48,25 +48,25 @@ export const uploadRow = {
     const path = join(bare.path, "bare");
     // A client and a server that have just started compile their code and start threads, which takes a fifth of a
     // second of the first upload.
-    const warming = whole.subarray(0, warmingMebibytes * mebi);
+    const warming = complete.subarray(0, warmingMebibytes * mebi);
     await upload("warming", warming);
     await writeBare(`${path}-warming`, warming.subarray(0, mebi), warmingMebibytes);
     const [large, largeBare, small, smallBare]: [number[], number[], number[], number[]] = [[], [], [], []];
     for (let round = 0; round < Math.min(context.rounds, 3); round++) {
-      const uploadedMs = await timedMs(() => upload(`large-${round}`, whole));
+      const uploadedMs = await timedMs(() => upload(`large-${round}`, complete));
       large.push((mebibytes * 1000) / uploadedMs);
-      const bareMs = await timedMs(() => writeBare(`${path}-${round}`, whole.subarray(0, mebi), mebibytes));
+      const bareMs = await timedMs(() => writeBare(`${path}-${round}`, complete.subarray(0, mebi), mebibytes));
       largeBare.push((mebibytes * 1000) / bareMs);
       const putsMs = await timedMs(async () => {
         for (let index = 0; index < smallCount; index++) {
           const Key = `small-${round}-${index}`;
-          await client.send(new PutObjectCommand({ Bucket: bucket, Key, Body: whole.subarray(0, 1000) }));
+          await client.send(new PutObjectCommand({ Bucket: bucket, Key, Body: complete.subarray(0, 1000) }));
         }
       });
       small.push(putsMs / smallCount);
       const syncsMs = await timedMs(async () => {
         for (let index = 0; index < smallCount; index++)
-          await writeBare(`${path}-${round}-${index}`, whole.subarray(0, 1000), 1);
+          await writeBare(`${path}-${round}-${index}`, complete.subarray(0, 1000), 1);
       });
       smallBare.push(syncsMs / smallCount);
       context.log(

@@ -93,14 +93,14 @@ async function runClient(platform: Platform, next: () => number, endMs: number, 
     const time = { startMs, endMs: Number.POSITIVE_INFINITY };
     outcome.times.push(time);
     const path = `/endpoints/${endpoint}/invocations`;
-    const answer = await sendRequest(platform.port, "POST", path, body, invokeHeaders(`${index}.tar.gz`));
+    const response = await sendRequest(platform.port, "POST", path, body, invokeHeaders(`${index}.tar.gz`));
     time.endMs = performance.now();
     const tookMs = time.endMs - startMs;
-    if (answer.status !== 200) {
-      outcome.failures.push(`${answer.status} ${answer.body.toString("utf8").slice(0, 300)}`);
+    if (response.status !== 200) {
+      outcome.failures.push(`${response.status} ${response.body.toString("utf8").slice(0, 300)}`);
       continue;
     }
-    const { outputs } = JSON.parse(answer.body.toString("utf8")) as { outputs: { data: number[] }[] };
+    const { outputs } = JSON.parse(response.body.toString("utf8")) as { outputs: { data: number[] }[] };
     (outputs[0]?.data[0] === 1 ? outcome.missesMs : outcome.hitsMs).push(tookMs);
   }
 }

@@ -76,8 +76,8 @@ async function remove(platform: Platform, name: string): Promise<void> {
 
 async function failureOf(platform: Platform, name: string): Promise<string> {
   return await until(`endpoint ${name} has failed`, async () => {
-    const told = await platform.sagemaker.send(new DescribeEndpointCommand({ EndpointName: name }));
-    return told.EndpointStatus === "Failed" ? told.FailureReason : null;
+    const reported = await platform.sagemaker.send(new DescribeEndpointCommand({ EndpointName: name }));
+    return reported.EndpointStatus === "Failed" ? reported.FailureReason : null;
   });
 }
 
@@ -134,7 +134,7 @@ output [ { name: "WORDS" data_type: TYPE_STRING dims: [ 1 ] } ]
   const files = { "relaying/config.pbtxt": config, "relaying/1/model.py": program };
   const Environment = {
     NAME: "ours",
-    FAULTS_MEETING: platform.place.meeting,
+    FAULTS_MEETING: platform.workspace.meeting,
     SAGEMAKER_TRITON_INFERENCE_TYPE: "generate",
   };
   const ours = { Image: tritonImage, ModelDataUrl: await put(platform, "relaying.tar.gz", files), Environment };
@@ -215,19 +215,19 @@ test("many models of one container are loaded on demand, and unloaded when their
   const ModelDataUrl = `s3://${bucket}/many/`;
   await create(platform, "many", { Image: image, ModelDataUrl, Mode: "MultiModel" });
   await endpointIs(platform, "many", "InService");
-  const ask = (target: string) => probe(platform, { endpoint: "many", target }, "say", target);
-  assert.deepEqual(await ask("a.tar.gz"), ["first", "a.tar.gz"]);
-  assert.deepEqual(await ask("b.tar.gz"), ["second", "b.tar.gz"]);
+  const request = (target: string) => probe(platform, { endpoint: "many", target }, "say", target);
+  assert.deepEqual(await request("a.tar.gz"), ["first", "a.tar.gz"]);
+  assert.deepEqual(await request("b.tar.gz"), ["second", "b.tar.gz"]);
   const read = ["read", "/proc/1/environ"] as const;
   const [, environment] = (await probe(platform, { endpoint: "many", target: "a.tar.gz" }, ...read)) as [
     string,
     string,
   ];
   assert.ok(environment.split("\0").includes("SAGEMAKER_MULTI_MODEL=true"), environment);
-  const absent = await errorOfInvocation(ask("c.tar.gz"));
+  const absent = await errorOfInvocation(request("c.tar.gz"));
   assert.equal(absent.name, "ValidationError");
   await put(platform, "many/a.tar.gz", { text: "third" });
-  await until("the new archive is used", async () => ((await ask("a.tar.gz")) as string[])[0] === "third");
+  await until("the new archive is used", async () => ((await request("a.tar.gz")) as string[])[0] === "third");
   await remove(platform, "many");
 });
 

@@ -29,7 +29,7 @@ export class KilledPlatform implements AsyncDisposable {
   readonly #port: number;
   #child: ChildProcess | null = null;
   #url = "";
-  #told = "";
+  #message = "";
 
   private constructor(directory: string, port: number) {
     this.directory = directory;
@@ -59,7 +59,7 @@ export class KilledPlatform implements AsyncDisposable {
 
   /** The log output of all runs of the platform. */
   get told(): string {
-    return this.#told;
+    return this.#message;
   }
 
   async start(): Promise<void> {
@@ -67,7 +67,7 @@ export class KilledPlatform implements AsyncDisposable {
     const env = { ...process.env, TMPDIR: this.temporary };
     const child = spawn(process.execPath, args, { stdio: ["ignore", "pipe", "pipe"], env });
     this.#child = child;
-    child.stderr.on("data", (chunk: Buffer) => (this.#told += String(chunk)));
+    child.stderr.on("data", (chunk: Buffer) => (this.#message += String(chunk)));
     let text = "";
     for await (const chunk of child.stdout.iterator({ destroyOnReturn: false })) {
       text += String(chunk);
@@ -76,7 +76,7 @@ export class KilledPlatform implements AsyncDisposable {
       this.#url = url;
       return;
     }
-    throw new Error(`the platform ended before it was up: ${text}\n${this.#told.slice(-2000)}`);
+    throw new Error(`the platform ended before it was up: ${text}\n${this.#message.slice(-2000)}`);
   }
 
   /** Kills the platform with kill -9 at the point. Resolves when its own process has ended; its instances continue. */

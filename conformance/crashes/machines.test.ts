@@ -32,10 +32,11 @@ test("every kind of document belongs to a state machine or is written only once"
 });
 
 test("the tests of every state machine exist and cover the listed transitions", () => {
-  for (const { what, transitions: moves, tests } of recordedMachines) {
+  for (const { what, transitions: steps, tests } of recordedMachines) {
     const [table = "", ...others] = tests.map((path) => readFileSync(join(root, path), "utf8"));
     assert.ok(table.includes(`name: "${what}"`), what);
-    for (const move of moves) assert.match(table, new RegExp(`^ +(?:${move}|"${move}"): \\[`, "m"), `${what}: ${move}`);
+    for (const transition of steps)
+      assert.match(table, new RegExp(`^ +(?:${transition}|"${transition}"): \\[`, "m"), `${what}: ${transition}`);
     assert.ok(others.every((text) => text.includes("test(")));
   }
   for (const { tests } of fileMachines) {

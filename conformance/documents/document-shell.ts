@@ -37,14 +37,14 @@ export interface ShellOptions {
 export class DocumentShell {
   readonly #records: string;
   readonly #bash: ChildProcess;
-  readonly #answers: Interface;
+  readonly #responses: Interface;
   #blockCount = 0;
 
   constructor({ directory, records, env }: ShellOptions) {
     this.#records = records;
     const stdio = ["pipe", "inherit", "inherit", "pipe"] as const;
     this.#bash = spawn("bash", [], { cwd: directory, env, stdio: [...stdio], detached: true });
-    this.#answers = createInterface({ input: this.#bash.stdio[3] as NodeJS.ReadableStream });
+    this.#responses = createInterface({ input: this.#bash.stdio[3] as NodeJS.ReadableStream });
     this.#bash.stdin?.write(prologue);
   }
 
@@ -98,7 +98,7 @@ export class DocumentShell {
     this.#bash.stdin?.write(`${line}\necho done >&3\n`);
     try {
       await Promise.race([
-        once(this.#answers, "line", { signal }),
+        once(this.#responses, "line", { signal }),
         once(this.#bash, "exit", { signal }).then(([code]) => Promise.reject(new Error(`exit status ${code}`))),
       ]);
     } finally {

@@ -22,11 +22,11 @@ export async function createdDirectory<Told>(
   const madeMeanwhile = await readStamp<Told>(directory);
   if (madeMeanwhile !== null) return madeMeanwhile;
   await rm(directory, { recursive: true, force: true });
-  const told = await make();
+  const reported = await make();
   const staging = join(directory, `${stampName}.writing`);
-  await writeFile(staging, `${JSON.stringify(told, null, 1)}\n`);
+  await writeFile(staging, `${JSON.stringify(reported, null, 1)}\n`);
   await rename(staging, join(directory, stampName));
-  return told;
+  return reported;
 }
 
 async function readStamp<Told>(directory: string): Promise<Told | null> {

@@ -36,15 +36,15 @@ export async function ensurePackedEnvironment(): Promise<{ readonly archive: str
   const files = await Promise.all(["create_hf_env.sh", "requirements.txt"].map((name) => readFile(example(name))));
   const key = createHash("sha256").update(Buffer.concat(files)).digest("hex").slice(0, 12);
   const parent = join(cacheDirectory(process.env), "environments", `t5-${key}`);
-  const place = { archive: join(parent, "hf_env.tar.gz"), python: join(parent, "hf_env", "bin", "python") };
-  const isMade = async () => (await stat(place.archive).catch(() => null)) !== null;
-  if (await isMade()) return place;
+  const location = { archive: join(parent, "hf_env.tar.gz"), python: join(parent, "hf_env", "bin", "python") };
+  const isMade = async () => (await stat(location.archive).catch(() => null)) !== null;
+  if (await isMade()) return location;
   await mkdir(parent, { recursive: true });
   using _lock = await acquireLock(`${parent}.making`, AbortSignal.timeout(600_000));
-  if (await isMade()) return place;
+  if (await isMade()) return location;
   const partial = join(parent, "making.tar.gz");
   await rm(partial, { force: true });
   await promisify(execFile)(example("create_hf_env.sh"), [join(parent, "hf_env"), partial], { maxBuffer: 2 ** 24 });
-  await rename(partial, place.archive);
-  return place;
+  await rename(partial, location.archive);
+  return location;
 }

@@ -111,12 +111,12 @@ export async function launch(options: LaunchOptions): Promise<RunningServer> {
   };
   const deadline = new AbortController();
   const timer = setTimeout(() => deadline.abort(new Error("not ready in time")), options.readyTimeoutMs);
-  const given = options.signal ? AbortSignal.any([options.signal, deadline.signal]) : deadline.signal;
+  const input = options.signal ? AbortSignal.any([options.signal, deadline.signal]) : deadline.signal;
   const open = ready.then(async (is) => {
-    for (const port of options.latePorts ?? []) await accepting(port, given);
+    for (const port of options.latePorts ?? []) await accepting(port, input);
     return is;
   });
-  const outcome = await Promise.race([open, ended, aborted(given)]);
+  const outcome = await Promise.race([open, ended, aborted(input)]);
   clearTimeout(timer);
   if (outcome === "ready")
     return { kind: options.kind, pid: child.pid ?? 0, ...options.ports, log: () => log, ended, stop, kill };

@@ -15,15 +15,15 @@ async function place(t: TestContext): Promise<string> {
 
 test("only one of several callers creates a directory, and all of them get the result of its maker", async (t) => {
   const directory = await place(t);
-  const begun = Promise.withResolvers<void>();
+  const started = Promise.withResolvers<void>();
   const finished = Promise.withResolvers<void>();
   const first = createdDirectory(directory, never, async () => {
     await mkdir(directory);
-    begun.resolve();
+    started.resolve();
     await finished.promise;
     return "the first";
   });
-  await begun.promise;
+  await started.promise;
   const second = () => Promise.resolve("the second");
   await assert.rejects(createdDirectory(directory, { signal: AbortSignal.timeout(300) }, second), {
     name: "AbortError",

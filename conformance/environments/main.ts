@@ -9,17 +9,17 @@ const { values, positionals } = parseArgs({ options: { cache: { type: "string" }
 const directory = values.cache ?? cacheDirectory(process.env);
 const known: readonly string[] = [...environmentNames, ...packageSetNames];
 const unknown = positionals.filter((name) => !known.includes(name));
-const isWanted = (name: string) => positionals.length === 0 || positionals.includes(name);
+const isDesired = (name: string) => positionals.length === 0 || positionals.includes(name);
 const options = { progress: (line: string) => console.error(line) };
 if (unknown.length > 0) {
   console.error(`unknown environment: ${unknown.join(", ")}; known: ${known.join(", ")}`);
   process.exitCode = 1;
 } else {
-  for (const name of environmentNames.filter(isWanted)) {
+  for (const name of environmentNames.filter(isDesired)) {
     const { python } = await ensureEnvironment(directory, name, options);
     console.log(`${name} ${python}`);
   }
-  for (const name of packageSetNames.filter(isWanted)) {
+  for (const name of packageSetNames.filter(isDesired)) {
     console.log(`${name} ${await ensurePackages(directory, name, options)}`);
   }
 }

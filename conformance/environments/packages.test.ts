@@ -10,7 +10,7 @@ import { promisify } from "node:util";
 const main = fileURLToPath(new URL("main.ts", import.meta.url));
 const set = new URL("javascript-sdk/", import.meta.url);
 
-interface Place {
+interface Location {
   readonly cache: string;
   /** The only directory of PATH. */
   readonly programs: string;
@@ -18,7 +18,7 @@ interface Place {
   readonly runs: string;
 }
 
-async function place(t: TestContext): Promise<Place> {
+async function place(t: TestContext): Promise<Location> {
   const directory = await mkdtemp(join(tmpdir(), "galatea-packages-"));
   t.after(() => rm(directory, { recursive: true, force: true }));
   const programs = join(directory, "programs");
@@ -27,13 +27,13 @@ async function place(t: TestContext): Promise<Place> {
 }
 
 /** Writes a fake npm that records its arguments and then runs the lines of shell. */
-async function npm({ programs, runs }: Place, lines: string): Promise<void> {
+async function npm({ programs, runs }: Location, lines: string): Promise<void> {
   const path = join(programs, "npm");
   await writeFile(path, `#!/bin/sh\necho "$PWD: $*" >> ${runs}\n${lines}\n`);
   await chmod(path, 0o755);
 }
 
-async function ensured({ cache, programs }: Place): Promise<string> {
+async function ensured({ cache, programs }: Location): Promise<string> {
   const words = [main, "--cache", cache, "javascript-sdk"];
   const { stdout } = await promisify(execFile)(process.execPath, words, { env: { ...process.env, PATH: programs } });
   return stdout.trim().replace(/^javascript-sdk /, "");

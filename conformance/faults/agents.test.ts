@@ -83,7 +83,7 @@ const textOf = async (does: string) => {
   const { outputs } = JSON.parse(await call(does)) as { outputs: { name: string; data: string[] }[] };
   return outputs.find((output) => output.name === "TEXT")?.data[0] ?? "";
 };
-const isAnswered = () =>
+const hasResponse = () =>
   call("echo").then(
     () => true,
     () => false,
@@ -167,7 +167,7 @@ test("requests that arrive while the platform adopts its instances succeed witho
 
 test("kill -9 of an agent: the endpoint responds from the other one, and its lost instance is replaced there", async () => {
   await agents[0].end("SIGKILL");
-  await until("an invocation succeeds", isAnswered);
+  await until("an invocation succeeds", hasResponse);
   await until("the lost instance is replaced", () => serversOf(agents[1]).length === 2);
   await endpointIs(platform, name, "InService");
   for (let count = 0; count < 10; count += 1) assert.match(await call("echo"), /"OUT"/);
@@ -191,7 +191,7 @@ test("an agent that does not accept the platform's certificate gets no instances
   await platform.kill();
   await platform.startAgain();
   await endpointIs(platform, name, "InService");
-  await until("an invocation succeeds", isAnswered);
+  await until("an invocation succeeds", hasResponse);
 });
 
 test("deleting an endpoint ends its instances on the agents", async () => {

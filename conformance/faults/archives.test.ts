@@ -35,13 +35,13 @@ async function put(target: string, body: Uint8Array): Promise<void> {
   await platform.s3.send(new PutObjectCommand({ Bucket: bucket, Key: prefix + target, Body: body }));
 }
 
-async function assertGoodAnswers(): Promise<void> {
+async function assertGoodResponses(): Promise<void> {
   assert.match(await invoke(platform, name, "good.tar.gz", faultyRequest("echo", { value: [4] })), /"data":\[4\.0\]/);
 }
 
 /** Directories below the instance's models: unpacked and cached models. */
 async function unpacked(): Promise<string[]> {
-  const instances = join(platform.place.data, "instances");
+  const instances = join(platform.workspace.data, "instances");
   const entries = await readdir(instances, { withFileTypes: true, recursive: true });
   return entries
     .filter((entry) => entry.isDirectory() && entry.parentPath.endsWith("/ml/models"))
@@ -150,9 +150,9 @@ broken.forEach(([sentence, body, why], i) => {
     assert.equal(error.status, 424);
     const text = `Received client error (400) from primary with message "Failed to unpack the archive of model ${target}: ${why}". `;
     assert.equal(error.message.slice(0, text.length), text);
-    await assertGoodAnswers();
+    await assertGoodResponses();
     assert.equal((await unpacked()).length, 1, "only the good model's files are there");
-    assert.ok(!(await namesBelow(platform.place.directory)).includes("escaped"));
+    assert.ok(!(await namesBelow(platform.workspace.directory)).includes("escaped"));
   });
 });
 
@@ -170,7 +170,7 @@ test("an archive without a model, or with a model that raises, gets the containe
   await put("raises.tar.gz", tarball(raising));
   const raised = await errorOfInvocation(invoke(platform, name, "raises.tar.gz", faultyRequest("echo")));
   assert.match(raised.message, /^Received client error \(400\) from primary with message ".*ValueError: not today/);
-  await assertGoodAnswers();
+  await assertGoodResponses();
 });
 
 test("an archive that was repaired under the same name is loaded at the next request", async () => {
@@ -197,7 +197,7 @@ test("target models outside of the prefix reach no other object", async () => {
     const error = await errorOfInvocation(invoke(platform, name, target, faultyRequest("echo")));
     assert.equal(error.name, "ValidationError", `${target}: ${error.message}`);
   }
-  await assertGoodAnswers();
+  await assertGoodResponses();
 });
 
 test("a single model whose archive is broken fails its endpoint with the reason, and leaves no process", async () => {
@@ -207,7 +207,7 @@ test("a single model whose archive is broken fails its endpoint with the reason,
   const reason = await endpointIs(platform, single, "Failed");
   assert.match(reason, /the archive ends before its last entry is complete/);
   assert.equal(platform.servers().length, 1);
-  await assertGoodAnswers();
+  await assertGoodResponses();
 });
 
 test("a single model that raises fails its endpoint with the container's last log lines, and leaves no process", async () => {
@@ -220,5 +220,5 @@ test("a single model that raises fails its endpoint with the container's last lo
   await createEndpoint(platform, { name: single, modelDataUrl: `s3://${bucket}/${prefix}raises-single.tar.gz` });
   assert.match(await endpointIs(platform, single, "Failed"), /ValueError: not today/);
   assert.equal(platform.servers().length, 1);
-  await assertGoodAnswers();
+  await assertGoodResponses();
 });

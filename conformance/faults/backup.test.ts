@@ -20,7 +20,7 @@ after(async () => {
 });
 
 async function galatea(...args: readonly string[]) {
-  const child = spawn(process.execPath, [main, ...args, "--data", platform.place.data]);
+  const child = spawn(process.execPath, [main, ...args, "--data", platform.workspace.data]);
   let [stdout, stderr] = ["", ""];
   child.stdout.on("data", (chunk: Buffer) => (stdout += String(chunk)));
   child.stderr.on("data", (chunk: Buffer) => (stderr += String(chunk)));
@@ -47,7 +47,7 @@ async function models(): Promise<readonly string[]> {
 }
 
 test("a backup contains everything that was acknowledged before it, and a restore returns the platform to that state", async () => {
-  const { data, directory } = platform.place;
+  const { data, directory } = platform.workspace;
   const file = join(directory, "backup.db");
   const created: string[] = [];
   const create = async () => {
@@ -87,7 +87,7 @@ test("a backup contains everything that was acknowledged before it, and a restor
 });
 
 test("a backup over an existing file, and a restore of a file that is not a backup, are rejected in one line and change nothing", async () => {
-  const { data, directory } = platform.place;
+  const { data, directory } = platform.workspace;
   const file = join(directory, "other");
   await writeFile(file, "text");
   const before = await models();

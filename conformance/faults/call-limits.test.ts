@@ -37,7 +37,7 @@ test("a worker that hangs is ended with its current call, its stack is in the en
   const container = {
     Image: image,
     ModelDataUrl: `s3://${bucket}/model.tar.gz`,
-    Environment: { FAULTS_MEETING: platform.place.meeting },
+    Environment: { FAULTS_MEETING: platform.workspace.meeting },
   };
   await platform.sagemaker.send(
     new CreateModelCommand({
@@ -60,7 +60,7 @@ test("a worker that hangs is ended with its current call, its stack is in the en
   );
   await platform.sagemaker.send(new CreateEndpointCommand({ EndpointName: name, EndpointConfigName: name }));
   await endpointIs(platform, name, "InService");
-  const ask = async (does: string, limitSeconds: number) => {
+  const request = async (does: string, limitSeconds: number) => {
     await put(`in/${does}`, faultyRequest(does));
     return await platform.runtime.send(
       new InvokeEndpointAsyncCommand({
@@ -71,11 +71,11 @@ test("a worker that hangs is ended with its current call, its stack is in the en
       }),
     );
   };
-  const hung = await ask("hold hung", limitMs / 1000);
-  const behind = await Promise.all(["echo", "pid"].map((does) => ask(does, 60)));
+  const hung = await request("hold hung", limitMs / 1000);
+  const lag = await Promise.all(["echo", "pid"].map((does) => request(does, 60)));
   const failure = await until("the hung call has failed", () => textAt(platform, hung.FailureLocation));
   assert.match(failure, /timed out while waiting for a response|more than \d+ ms/);
-  for (const { OutputLocation } of behind) {
+  for (const { OutputLocation } of lag) {
     assert.match(await until("the waiting call gets a response", () => textAt(platform, OutputLocation)), /"OUT"/);
   }
   using logs = {

@@ -60,10 +60,10 @@ test("if a calls b and b calls a, the call that closes the circle fails, and its
 
 test("two requests that each occupy the instance that the other needs do not hang", async () => {
   const crossed = (other: string) => `leave("holds", "")${waitFor("cross")}\nout = call(${quoted(other)}, "out = 1")`;
-  const asked = Promise.all([outputOfCode(port, "a", crossed("b")), outputOfCode(port, "b", crossed("a"))]);
+  const pending = Promise.all([outputOfCode(port, "a", crossed("b")), outputOfCode(port, "b", crossed("a"))]);
   await Promise.all(["a", "b"].map((model) => left(model, "holds")));
   await Promise.all(["a", "b"].map((model) => allow(model, "cross")));
-  const texts = await asked;
+  const texts = await pending;
   assert.ok(texts.some((text) => inCircle.test(text)) && texts.includes("[[b'1']]"), texts.join());
 });
 
@@ -80,11 +80,11 @@ test("if a called model is killed, the call fails with the reason, and the calle
 
 test("if a calling model is killed, the called model is notified and nothing is left behind", async () => {
   const called = `leave("began", "")\nwhile not request.is_cancelled(): time.sleep(0.01)\nleave("told", "so")`;
-  const asked = runCode(port, "a", `import os; leave("pid", os.getpid()); out = call("b", ${quoted(called)})`);
+  const pending = runCode(port, "a", `import os; leave("pid", os.getpid()); out = call("b", ${quoted(called)})`);
   const pid = await pidIn(join(serving.repository, "a", "pid"));
   await left("b", "began");
   process.kill(pid, "SIGKILL");
-  assert.match(errorOf(await asked, 500), /Stub process 'a_0_0' is not healthy/);
+  assert.match(errorOf(await pending, 500), /Stub process 'a_0_0' is not healthy/);
   assert.equal(await left("b", "told"), "so");
   await until("it is back", async () => (await runCode(port, "a", "out = 1")).status === 200);
 });
@@ -92,20 +92,20 @@ test("if a calling model is killed, the called model is notified and nothing is 
 test("a client that disconnects cancels the call, and the called model is notified", async () => {
   const called = `leave("waits", "")\nwhile not request.is_cancelled(): time.sleep(0.01)\nleave("ended", "by its caller")`;
   const client = new AbortController();
-  const asked = runCode(port, "a", `leave("heard", call("b", ${quoted(called)}))`, client.signal);
+  const pending = runCode(port, "a", `leave("heard", call("b", ${quoted(called)}))`, client.signal);
   await left("b", "waits");
   client.abort();
-  await assert.rejects(asked);
+  await assert.rejects(pending);
   assert.equal(await left("b", "ended"), "by its caller");
   assert.match(await left("a", "heard"), /cancelled/);
 });
 
 test("a model that is unloaded during a call responds first, and is not ready afterwards", async () => {
-  const asked = outputOfCode(port, "a", `out = call("c", ${quoted(`leave("called", "")${waitFor("go")}\nout = 3`)})`);
+  const pending = outputOfCode(port, "a", `out = call("c", ${quoted(`leave("called", "")${waitFor("go")}\nout = 3`)})`);
   await left("c", "called");
   assert.equal((await unload(port, "c")).status, 200);
   await allow("c", "go");
-  assert.equal(await asked, "[[b'3']]");
+  assert.equal(await pending, "[[b'3']]");
   await until("c is unloaded", async () =>
     /is not ready/.test(await outputOfCode(port, "a", 'out = call("c", "out = 1")')),
   );
@@ -114,10 +114,14 @@ test("a model that is unloaded during a call responds first, and is not ready af
 });
 
 test("a called model that hangs is ended by its unload, and its caller gets an error", async () => {
-  const asked = outputOfCode(port, "a", `out = call("c", ${quoted(`leave("hangs", "")\nwhile True: time.sleep(1)`)})`);
+  const pending = outputOfCode(
+    port,
+    "a",
+    `out = call("c", ${quoted(`leave("hangs", "")\nwhile True: time.sleep(1)`)})`,
+  );
   await left("c", "hangs");
   assert.equal((await unload(port, "c")).status, 200);
-  assert.equal(await asked, "error: model 'c' version 1 was ended while it executed: its unload waited for 5 s");
+  assert.equal(await pending, "error: model 'c' version 1 was ended while it executed: its unload waited for 5 s");
   assert.equal((await load(port, "c")).status, 200);
 });
 
@@ -194,11 +198,11 @@ async def crowd():
     leave("cancelled", "")
     return len(await asyncio.wait_for(asyncio.gather(*first, *waiting[:most]), 20))
 out = asyncio.new_event_loop().run_until_complete(crowd())`;
-  const asked = outputOfCode(port, "a", code);
+  const pending = outputOfCode(port, "a", code);
   await left("b", "crowded");
   await left("a", "cancelled");
   await allow("b", "crowd");
-  assert.equal(await asked, "512");
+  assert.equal(await pending, "512");
 });
 
 test("unread streams are bounded, and end when they are dropped", async () => {
@@ -278,11 +282,11 @@ test("the first call of a model may come from a thread while its model waits for
 });
 
 test("a model that makes calls gets one execution at a time, and loses none when it dies", async () => {
-  const asked = Array.from({ length: 6 }, (_, index) =>
+  const pending = Array.from({ length: 6 }, (_, index) =>
     runCode(port, "a", `time.sleep(0.05); out = call("b", "out = ${index}")`),
   );
   await runCode(port, "a", "import os; os.kill(os.getpid(), 9)");
-  const answers = await Promise.all(asked);
-  assert.ok(answers.filter(({ status }) => status !== 200).length <= 1);
+  const responses = await Promise.all(pending);
+  assert.ok(responses.filter(({ status }) => status !== 200).length <= 1);
   assert.equal(processesMarked(serving.mark).length > 0, true);
 });

@@ -74,17 +74,17 @@ const head = (bodyBytes: number, more = "") =>
 
 test("five hundred clients that never finish their headers do not delay other clients", async () => {
   await assertEchoes(port, "direct");
-  const held = holdings();
+  const buffered = holdings();
   {
     using wires = new Wires();
     await wires.open(500, "POST /v2/models/direct/infer HTTP/1.1\r\nHost:");
     await assertEchoes(port, "direct");
   }
-  await assertNothingHeld(held);
+  await assertNothingHeld(buffered);
 });
 
 test("a hundred clients that announce a gigabyte each and send nothing delay no other client and take no memory", async () => {
-  const held = holdings();
+  const buffered = holdings();
   const bytesBefore = residentBytes(serving.server.pid);
   {
     using wires = new Wires();
@@ -100,11 +100,11 @@ test("a hundred clients that announce a gigabyte each and send nothing delay no 
     await assertEchoes(port, "direct");
     assert.ok(residentBytes(serving.server.pid) - bytesBefore < 128 * 2 ** 20);
   }
-  await assertNothingHeld(held);
+  await assertNothingHeld(buffered);
 });
 
 test("a client that disconnects in the middle of its tensors leaves nothing behind", async () => {
-  const held = holdings();
+  const buffered = holdings();
   {
     using wires = new Wires();
     const bytes = 8 * 2 ** 20;
@@ -115,12 +115,15 @@ test("a client that disconnects in the middle of its tensors leaves nothing behi
       ],
     });
     const line = `Inference-Header-Content-Length: ${header.length}\r\n`;
-    const begun = Buffer.concat([Buffer.from(head(header.length + bytes, line) + header), Buffer.alloc(bytes / 2, 1)]);
-    await wires.open(8, begun);
+    const beginning = Buffer.concat([
+      Buffer.from(head(header.length + bytes, line) + header),
+      Buffer.alloc(bytes / 2, 1),
+    ]);
+    await wires.open(8, beginning);
     await until("their bytes have arrived", () => arenaBytes(serving.server.pid) >= (7 * bytes) / 2);
     await assertEchoes(port, "direct");
   }
-  await assertNothingHeld(held);
+  await assertNothingHeld(buffered);
 });
 
 test("a client that sends one byte at a time gets its response", async () => {
@@ -132,13 +135,13 @@ test("a client that sends one byte at a time gets its response", async () => {
     wire.send(byte);
     await new Promise((resolve) => setImmediate(resolve));
   }
-  const answer = await reply;
-  assert.equal(answer?.status, 200);
-  assert.match(answer.body, /"data":\[4\.0,5\.0\]/);
+  const result = await reply;
+  assert.equal(result?.status, 200);
+  assert.match(result.body, /"data":\[4\.0,5\.0\]/);
 });
 
 test("clients that never read their responses delay no other client, and unread responses are released when they disconnect", async () => {
-  const held = holdings();
+  const buffered = holdings();
   const executedBefore = await executedCount("direct");
   {
     using wires = new Wires();
@@ -155,7 +158,7 @@ test("clients that never read their responses delay no other client, and unread 
       async () => (await executedCount("direct")) >= executedBefore + 32,
     );
   }
-  await assertNothingHeld(held);
+  await assertNothingHeld(buffered);
 });
 
 test("a client that pipelines without end is disconnected, and others get their responses", async () => {
@@ -173,10 +176,10 @@ test("a client that pipelines without end is disconnected, and others get their 
 
 /** Occupies a model's only instance, and the slot of the request that its worker reads ahead. */
 async function occupy(model: string, name: string) {
-  const answers = [infer(port, model, faultyRequest(`hold ${name}`, { id: `${name}-holder` }))];
+  const responses = [infer(port, model, faultyRequest(`hold ${name}`, { id: `${name}-holder` }))];
   const marker = join(serving.repository, model, name);
   await pidIn(`${marker}.running`);
-  return { answers, release: () => writeFile(`${marker}.go`, "") };
+  return { answers: responses, release: () => writeFile(`${marker}.go`, "") };
 }
 
 /** Number of requests of a model that wait for its instance, as the server counts them. */
@@ -191,22 +194,22 @@ async function waitingCount(model: string): Promise<number> {
 for (const model of ["direct", "batched"] as const) {
   test(`queued requests whose clients disconnect (${model}) are never executed, and later ones are`, async () => {
     const { answers, release } = await occupy(model, "queue");
-    const gone = new AbortController();
+    const disconnected = new AbortController();
     // The first of them may already have been sent to the worker; it is then not cancelled.
     answers.push(infer(port, model, faultyRequest("echo", { id: "next" })));
     // A response on another connection shows that the previous request has arrived.
     await waitingCount(model);
     const left = Array.from({ length: 20 }, (_, i) =>
-      assert.rejects(infer(port, model, faultyRequest("echo", { id: `gone-${i}` }), { signal: gone.signal })),
+      assert.rejects(infer(port, model, faultyRequest("echo", { id: `gone-${i}` }), { signal: disconnected.signal })),
     );
     await until("they are queued", async () => (await waitingCount(model)) >= 20);
     answers.push(infer(port, model, faultyRequest("echo", { id: "stayed" })));
     await until("another is queued behind them", async () => (await waitingCount(model)) >= 21);
-    gone.abort();
+    disconnected.abort();
     await Promise.all(left);
     await until("they have left the queue", async () => (await waitingCount(model)) <= 2);
     await release();
-    for (const answer of await Promise.all(answers)) assert.equal(answer.status, 200, answer.body.toString());
+    for (const response of await Promise.all(answers)) assert.equal(response.status, 200, response.body.toString());
     const executed = textOf(await infer(port, model, faultyRequest("executed"))).split(",");
     assert.deepEqual(
       executed.filter((id) => id !== ""),
@@ -219,31 +222,31 @@ test("a client that disconnects frees its slot in a bounded queue", async () => 
   const { answers, release } = await occupy("bounded", "bound");
   answers.push(infer(port, "bounded", faultyRequest("echo", { id: "ahead" })));
   await waitingCount("bounded");
-  const gone = new AbortController();
+  const disconnected = new AbortController();
   const waiting = Array.from({ length: 8 }, () =>
-    infer(port, "bounded", faultyRequest("echo"), { signal: gone.signal }),
+    infer(port, "bounded", faultyRequest("echo"), { signal: disconnected.signal }),
   );
   const refused = await Promise.race(waiting);
   assert.match(errorOf(refused, 503), /Exceeds maximum queue size$/);
-  gone.abort();
+  disconnected.abort();
   await Promise.allSettled(waiting);
   await until("they have left the queue", async () => (await waitingCount("bounded")) <= 1);
-  const taken = infer(port, "bounded", faultyRequest("echo", { id: "later" }));
+  const acquired = infer(port, "bounded", faultyRequest("echo", { id: "later" }));
   await release();
-  assert.equal((await taken).status, 200);
-  for (const answer of await Promise.all(answers)) assert.equal(answer.status, 200, answer.body.toString());
+  assert.equal((await acquired).status, 200);
+  for (const response of await Promise.all(answers)) assert.equal(response.status, 200, response.body.toString());
 });
 
 test("a client that disconnects during an execution does not end it, and the model responds to the next request", async () => {
   await writeFaultyModel(serving.repository, "single");
   assert.equal((await load(port, "single")).status, 200);
-  const gone = new AbortController();
+  const disconnected = new AbortController();
   const left = assert.rejects(
-    infer(port, "single", faultyRequest("hold run", { id: "left" }), { signal: gone.signal }),
+    infer(port, "single", faultyRequest("hold run", { id: "left" }), { signal: disconnected.signal }),
   );
   const marker = join(serving.repository, "single", "run");
   const pid = await pidIn(`${marker}.running`);
-  gone.abort();
+  disconnected.abort();
   await left;
   await writeFile(`${marker}.go`, "");
   assert.equal(textOf(await infer(port, "single", faultyRequest("pid"))), String(pid));
@@ -251,11 +254,11 @@ test("a client that disconnects during an execution does not end it, and the mod
 });
 
 test("a model can query whether the client of its request has disconnected", async () => {
-  const gone = new AbortController();
-  const left = assert.rejects(infer(port, "batched", faultyRequest("until_left asked"), { signal: gone.signal }));
+  const aborted = new AbortController();
+  const left = assert.rejects(infer(port, "batched", faultyRequest("until_left asked"), { signal: aborted.signal }));
   const marker = join(serving.repository, "batched", "asked");
   const pid = await pidIn(`${marker}.running`);
-  gone.abort();
+  aborted.abort();
   await left;
   assert.equal(await pidIn(`${marker}.left`), pid);
   await assertEchoes(port, "batched");
@@ -265,13 +268,13 @@ test("a long request does not delay others while another instance is free", asyn
   const model = "pair";
   const quick = () => infer(port, model, faultyRequest("echo"));
   for (let round = 0; round < 20; round++) await quick();
-  const held = infer(port, model, faultyRequest("hold pair"));
+  const pending = infer(port, model, faultyRequest("hold pair"));
   // None of them may be sent to the blocked instance, now or later.
   const meanwhile = await Promise.all(Array.from({ length: 20 }, quick));
   const marker = join(serving.repository, model, "pair");
   await pidIn(`${marker}.running`);
   const later = await Promise.all(Array.from({ length: 20 }, quick));
-  for (const answer of [...meanwhile, ...later]) assert.equal(answer.status, 200, answer.body.toString());
+  for (const response of [...meanwhile, ...later]) assert.equal(response.status, 200, response.body.toString());
   await writeFile(`${marker}.go`, "");
-  assert.equal((await held).status, 200);
+  assert.equal((await pending).status, 200);
 });

@@ -173,8 +173,8 @@ let count = 0;
 async function refusal(write: (name: string) => Promise<void>): Promise<{ name: string; error: string }> {
   const name = `broken_${(count += 1)}`;
   await write(name);
-  const answer = await load(port, name);
-  const error = errorOf(answer, answer.status === 500 ? 500 : 400);
+  const response = await load(port, name);
+  const error = errorOf(response, response.status === 500 ? 500 : 400);
   assert.ok(error.length < 4096, `an error of ${error.length} characters`);
   const index = await sendRequest(port, { path: "/v2/repository/index", body: "{}" });
   const models = JSON.parse(index.body.toString()) as { name: string; state?: string }[];
@@ -238,9 +238,9 @@ const overrides: readonly [sentence: string, parameters: object, text: RegExp][]
 ];
 for (const [sentence, parameters, text] of overrides) {
   test(`not loaded: an override that is ${sentence}`, async () => {
-    const answer = await load(port, "good", { parameters });
-    assert.ok(answer.status === 400 || answer.status === 500, `${answer.status}`);
-    assert.match(answer.body.toString(), text);
+    const response = await load(port, "good", { parameters });
+    assert.ok(response.status === 400 || response.status === 500, `${response.status}`);
+    assert.match(response.body.toString(), text);
     await assertEchoes(port, "good");
   });
 }

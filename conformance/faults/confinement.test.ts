@@ -14,11 +14,11 @@ test("/health lists the confinements that are missing for tenants", async () => 
   await createEndpoint(platform, { name: "alone" });
   await endpointIs(platform, "alone", "InService");
   await invoke(platform, "alone", "one.tar.gz", faultyRequest("pid"));
-  const told = async () => ((await (await fetch(`${platform.url}/health`)).json()) as Told).unconfined;
+  const told = async () => ((await (await fetch(`${platform.url}/health`)).json()) as Reported).unconfined;
   await until("the container was pinged again", async () => Object.keys(await told()).length > 0);
   assert.equal((await told())["users"], "--worker-users=none");
 });
 
-interface Told {
+interface Reported {
   readonly unconfined: Readonly<Record<string, string>>;
 }

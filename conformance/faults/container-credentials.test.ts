@@ -34,16 +34,16 @@ class TritonPythonModel:
         return [pb_utils.InferenceResponse([pb_utils.Tensor("TEXT", text)]) for _ in requests]
 `;
 
-interface Told {
+interface Reported {
   readonly environment: Readonly<Record<string, string>>;
   readonly unsigned: number;
 }
 
-async function told(platform: Platform, name: string): Promise<Told> {
+async function told(platform: Platform, name: string): Promise<Reported> {
   const { outputs } = JSON.parse(await invoke(platform, name, null, faultyRequest("tell"))) as {
     outputs: { data: string[] }[];
   };
-  return JSON.parse(outputs[0]?.data[0] ?? "") as Told;
+  return JSON.parse(outputs[0]?.data[0] ?? "") as Reported;
 }
 
 test("model code signs with its instance's key, which permits only a model's operations and expires with the instance", async () => {
@@ -91,11 +91,11 @@ test("model code signs with its instance's key, which permits only a model's ope
     "AccessDenied",
     403,
   ]);
-  for (const asked of [
+  for (const call of [
     sagemaker.send(new DeleteEndpointCommand({ EndpointName: "own" })),
     sagemaker.send(new ListModelsCommand({})),
   ]) {
-    const { name, message } = await errorOfInvocation(asked);
+    const { name, message } = await errorOfInvocation(call);
     assert.equal(name, "AccessDeniedException");
     assert.match(message, /^User: GALI\w+ is not authorized to perform: sagemaker:(?:DeleteEndpoint|ListModels) on/);
   }

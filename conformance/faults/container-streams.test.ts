@@ -24,11 +24,11 @@ const open = (serving: Serving, path: string, code: string | readonly string[]):
   openEventStream(serving.server.sagemakerPort, path, bodyOf(code));
 
 /** Resolves with a value that the model reports to another client. */
-async function told(serving: Serving, path: string, expression: string): Promise<string> {
+async function evaluate(serving: Serving, path: string, expression: string): Promise<string> {
   const body = bodyOf(`sender.send(answer(${expression}), FINAL)`);
-  const answer = await sendRequest(serving.server.sagemakerPort, { path, body });
-  assert.equal(answer.status, 200, answer.body.toString());
-  return textOf(answer.body.toString());
+  const response = await sendRequest(serving.server.sagemakerPort, { path, body });
+  assert.equal(response.status, 200, response.body.toString());
+  return textOf(response.body.toString());
 }
 
 function openStreaming(...flags: readonly string[]): Promise<Serving> {
@@ -62,7 +62,7 @@ describe("clients that disconnect or do not read", () => {
       assert.deepEqual([stream.status, stream.contentType], [200, "text/event-stream; charset=utf-8"]);
       await until("the first is there", () => stream.events().length === 1);
       assert.equal(stream.end(), null);
-      assert.equal(await told(serving, path, "model.kept['go'].set()"), "None");
+      assert.equal(await evaluate(serving, path, "model.kept['go'].set()"), "None");
       await until("the stream has ended", () => stream.end() === "whole");
       assert.deepEqual(stream.events().map(textOf), ["first", "second"]);
     });
@@ -70,14 +70,14 @@ describe("clients that disconnect or do not read", () => {
     test(`${path}: a client that reads nothing stops the model at a bounded number of responses`, async () => {
       using stream = await open(serving, path, endlessResponses("kept['stopped'] = 'told'"));
       stream.pause();
-      const count = await sentWhenStill((expression) => told(serving, path, expression));
+      const count = await sentWhenStill((expression) => evaluate(serving, path, expression));
       assert.ok(count < 1000, `${count} responses of 16 KiB were produced for a client that reads none`);
       stream.resume();
       await until("it goes on when the client reads", () => stream.events().length > count + 100);
       stream[Symbol.dispose]();
       await until(
         "the model is notified",
-        async () => (await told(serving, path, "model.kept.get('stopped')")) === "told",
+        async () => (await evaluate(serving, path, "model.kept.get('stopped')")) === "told",
       );
     });
 
@@ -95,7 +95,10 @@ describe("clients that disconnect or do not read", () => {
       );
       await until("there is an event", () => stream.events().length === 1);
       stream[Symbol.dispose]();
-      await until("the model went on", async () => (await told(serving, path, "model.kept.get('went')")) !== "None");
+      await until(
+        "the model went on",
+        async () => (await evaluate(serving, path, "model.kept.get('went')")) !== "None",
+      );
     });
   }
 

@@ -27,7 +27,7 @@ const call = (serving: Serving, id: string, does: string) =>
     body: faultyRequest(does),
     headers: { "content-type": "application/json" },
   });
-const said = (answer: HttpResponse) => `${answer.status} ${answer.body.toString()}`;
+const said = (response: HttpResponse) => `${response.status} ${response.body.toString()}`;
 const workers = (serving: Serving) => descendantsOf(serving.server.pid).map(({ pid }) => pid);
 
 describe("without a memory limit", () => {
@@ -39,7 +39,7 @@ describe("without a memory limit", () => {
   after(async () => {
     await serving[Symbol.asyncDispose]();
   });
-  const assertGoodAnswers = async () => assert.equal(textOf(await call(serving, "good", "echo")), "");
+  const assertGoodResponses = async () => assert.equal(textOf(await call(serving, "good", "echo")), "");
 
   test("paths that leave the models' directory load nothing", async () => {
     const secret = join(serving.directory, "secret");
@@ -68,24 +68,24 @@ describe("without a memory limit", () => {
       "",
       "x".repeat(10_000),
     ]) {
-      const answer = await load(serving, "escaped", url);
-      assert.equal(answer.status, 400, `${url.slice(0, 100)}: ${said(answer)}`);
+      const response = await load(serving, "escaped", url);
+      assert.equal(response.status, 400, `${url.slice(0, 100)}: ${said(response)}`);
     }
     assert.deepEqual(workers(serving), before);
-    await assertGoodAnswers();
+    await assertGoodResponses();
   });
 
   test("invalid ids and invalid load bodies are rejected", async () => {
     const url = await unpackInto(serving, "named");
     for (const id of ["../good", "a/b", "a b", "", "x".repeat(300), "ä"]) {
-      const answer = await load(serving, id, url);
-      assert.equal(answer.status, 400, `${id}: ${said(answer)}`);
+      const response = await load(serving, id, url);
+      assert.equal(response.status, 400, `${id}: ${said(response)}`);
     }
     for (const body of ["", "{", "[]", "{}", '{"model_name":7,"url":8}', "[".repeat(100_000), "x".repeat(100_000)]) {
-      const answer = await sendRequest(serving.server.sagemakerPort, { path: "/models", body });
-      assert.ok(answer.status === 400 || answer.status === 413, `${body.slice(0, 50)}: ${said(answer)}`);
+      const response = await sendRequest(serving.server.sagemakerPort, { path: "/models", body });
+      assert.ok(response.status === 400 || response.status === 413, `${body.slice(0, 50)}: ${said(response)}`);
     }
-    await assertGoodAnswers();
+    await assertGoodResponses();
   });
 
   test("a second load is 409, a call to an unloaded model 404, and neither affects the loaded models", async () => {
@@ -96,7 +96,7 @@ describe("without a memory limit", () => {
     assert.equal((await call(serving, "nobody", "echo")).status, 404);
     assert.equal((await remove(serving, "twice")).status, 200);
     assert.equal((await call(serving, "twice", "echo")).status, 404);
-    await assertGoodAnswers();
+    await assertGoodResponses();
   });
 
   test("two loads of one model at once start it once", async () => {
@@ -117,13 +117,13 @@ describe("without a memory limit", () => {
   test("an unload waits for the model's running request", async () => {
     const url = await unpackInto(serving, "busy");
     await load(serving, "busy", url);
-    const held = call(serving, "busy", "hold it");
+    const pending = call(serving, "busy", "hold it");
     const marker = join(serving.mlRoot, "models", "busy", "model", "m", "it");
     await pidIn(`${marker}.running`);
     const removed = remove(serving, "busy");
     await until("the model is being unloaded", async () => (await call(serving, "busy", "echo")).status === 404);
     await writeFile(`${marker}.go`, "");
-    assert.equal((await held).status, 200);
+    assert.equal((await pending).status, 200);
     assert.equal((await removed).status, 200);
   });
 
@@ -138,8 +138,8 @@ describe("without a memory limit", () => {
   test("a model that says it is out of memory is 507, and stays loaded", async () => {
     const url = await unpackInto(serving, "greedy");
     await load(serving, "greedy", url);
-    const answer = await call(serving, "greedy", "out_of_memory");
-    assert.equal(answer.status, 507, said(answer));
+    const response = await call(serving, "greedy", "out_of_memory");
+    assert.equal(response.status, 507, said(response));
     assert.equal(textOf(await call(serving, "greedy", "echo")), "");
     await remove(serving, "greedy");
   });
@@ -182,8 +182,8 @@ class TritonPythonModel:
   test("a model larger than the whole budget is 507 each time", async () => {
     const url = await unpackInto(serving, "huge", heavy(200));
     for (const _ of [1, 2]) assert.equal((await load(serving, "huge", url)).status, 507);
-    const answer = await sendRequest(serving.server.sagemakerPort, { path: "/models" });
-    const { models } = JSON.parse(answer.body.toString()) as { models: { modelName: string }[] };
+    const response = await sendRequest(serving.server.sagemakerPort, { path: "/models" });
+    const { models } = JSON.parse(response.body.toString()) as { models: { modelName: string }[] };
     assert.deepEqual(models.map(({ modelName }) => modelName).toSorted(), ["b", "c"]);
     assert.deepEqual(await readdir(serving.temporary), []);
   });

@@ -30,26 +30,26 @@ function convert(args: readonly string[], fileKibibytesMax: number | null = null
 }
 
 /** Both options for the target of the model. */
-const ways = (place: string) => [
-  { args: [join(place, "model.onnx")], made: join(place, "model.onnx") },
-  { args: ["--repository", join(place, "models"), "--name=encoder"], made: join(place, "models", "encoder") },
+const ways = (location: string) => [
+  { args: [join(location, "model.onnx")], made: join(location, "model.onnx") },
+  { args: ["--repository", join(location, "models"), "--name=encoder"], made: join(location, "models", "encoder") },
 ];
 
 test("when a file size limit is reached, nothing is left behind, at any limit", async () => {
-  const place = join(directory, "limited");
-  await mkdir(place);
-  const [whole] = ways(place);
-  assert.equal(convert(whole?.args ?? []).status, 0);
-  const { size } = await stat(whole?.made ?? "");
-  await rm(whole?.made ?? "");
+  const location = join(directory, "limited");
+  await mkdir(location);
+  const [complete] = ways(location);
+  assert.equal(convert(complete?.args ?? []).status, 0);
+  const { size } = await stat(complete?.made ?? "");
+  await rm(complete?.made ?? "");
   const kibibytes = Math.floor((size - 1) / 1024);
   for (const limit of [0, 1, kibibytes >> 1, kibibytes]) {
-    for (const { args, made } of ways(place)) {
+    for (const { args, made } of ways(location)) {
       const { status, stdout, stderr } = convert(args, limit);
       assert.deepEqual([status, stdout], [1, ""], stderr);
       assert.equal(stderr, `galatea convert: '${made}' would be larger than a file may be\n`);
       assert.deepEqual(
-        (await readdir(place, { recursive: true })).filter((name) => name !== "models"),
+        (await readdir(location, { recursive: true })).filter((name) => name !== "models"),
         [],
       );
     }
@@ -58,31 +58,31 @@ test("when a file size limit is reached, nothing is left behind, at any limit", 
 
 if (mayMount()) {
   test("on a full disk nothing is left behind and the earlier model is kept; with free space the model is written", async () => {
-    const place = join(directory, "small");
-    await mkdir(place);
-    execFileSync("mount", ["-t", "tmpfs", "-o", "size=192k", "tmpfs", place], { stdio: "pipe" });
+    const location = join(directory, "small");
+    await mkdir(location);
+    execFileSync("mount", ["-t", "tmpfs", "-o", "size=192k", "tmpfs", location], { stdio: "pipe" });
     try {
-      const filler = join(place, "filler");
-      await writeFile(join(place, "model.onnx"), "another model");
+      const filler = join(location, "filler");
+      await writeFile(join(location, "model.onnx"), "another model");
       for (const freeKibibytes of [4, 16]) {
         await writeFile(filler, Buffer.alloc((188 - freeKibibytes) * 1024));
-        for (const { args, made } of ways(place)) {
+        for (const { args, made } of ways(location)) {
           const { status, stdout, stderr } = convert(args);
           assert.deepEqual([status, stdout], [1, ""], stderr);
           assert.equal(stderr, `galatea convert: the disk that holds '${made}' is full\n`);
-          assert.deepEqual((await readdir(place, { recursive: true })).filter((name) => name !== "models").toSorted(), [
-            "filler",
-            "model.onnx",
-          ]);
-          assert.equal((await stat(join(place, "model.onnx"))).size, "another model".length);
+          assert.deepEqual(
+            (await readdir(location, { recursive: true })).filter((name) => name !== "models").toSorted(),
+            ["filler", "model.onnx"],
+          );
+          assert.equal((await stat(join(location, "model.onnx"))).size, "another model".length);
         }
       }
       await rm(filler);
-      const [{ args, made }] = ways(place) as [ReturnType<typeof ways>[number]];
+      const [{ args, made }] = ways(location) as [ReturnType<typeof ways>[number]];
       assert.equal(convert(args).status, 0);
       assert.ok((await stat(made)).size > 16 * 1024);
     } finally {
-      execFileSync("umount", [place]);
+      execFileSync("umount", [location]);
     }
   });
 }

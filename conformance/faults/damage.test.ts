@@ -40,11 +40,11 @@ before(async () => {
   for (const number of [1, 2]) {
     await platform.s3.send(new UploadPartCommand({ ...part, PartNumber: number, Body: randomBytes(100) }));
   }
-  const madeNames = async () => await readdir(join(platform.place.data, "snapshots"));
+  const madeNames = async () => await readdir(join(platform.workspace.data, "snapshots"));
   await until("the platform writes its first snapshot", async () => (await madeNames()).some(isSnapshot));
   // Names contain seconds, and a backup does not overwrite a file.
   await until("the second of that snapshot is over", async () => !(await madeNames()).includes(snapshotName()));
-  takeSnapshot(platform.place.data);
+  takeSnapshot(platform.workspace.data);
   await platform.kill();
   await keep("killed");
   await platform.startAgain();
@@ -78,8 +78,8 @@ async function createModel(name: string): Promise<void> {
 }
 
 async function keep(state: string): Promise<void> {
-  const copy = join(platform.place.directory, `as-${state}`);
-  await cp(platform.place.data, copy, { recursive: true });
+  const copy = join(platform.workspace.directory, `as-${state}`);
+  await cp(platform.workspace.data, copy, { recursive: true });
   states.set(state, copy);
 }
 
@@ -102,7 +102,7 @@ interface Found {
 
 /** Restores the data of `state`, damages it, and returns the content of a platform that starts over it. */
 async function startedOver(state: string, damage: (root: string) => Promise<void>): Promise<Found> {
-  const { data } = platform.place;
+  const { data } = platform.workspace;
   await rm(data, { recursive: true, force: true });
   await cp(states.get(state) ?? "", data, { recursive: true });
   await damage(data);
@@ -133,7 +133,7 @@ async function flip(path: string, chosen: number): Promise<void> {
   await writeFile(path, bytes);
 }
 
-const whole = { models: modelNames, keys, partCount: 2 };
+const complete = { models: modelNames, keys, partCount: 2 };
 const has = ({ models, keys: found, partCount }: Found) => ({ models, keys: found, partCount });
 
 test("one flipped bit in the write-ahead log loses nothing that the snapshot has, and is logged", async () => {
@@ -141,7 +141,7 @@ test("one flipped bit in the write-ahead log loses nothing that the snapshot has
     const path = join(root, "records", "galatea.db-wal");
     await flip(path, Math.floor((await readFile(path)).length * 0.5) * 8);
   });
-  assert.deepEqual(has(found), whole);
+  assert.deepEqual(has(found), complete);
   assert.match(found.log, /a database is damaged: it continues from its newest snapshot.*lostCommits=0/);
 });
 
@@ -155,7 +155,7 @@ test("one flipped bit in any file of the data directory loses nothing that the s
       const lost = modelNames.filter((name) => !found.models.includes(name));
       // SQLite has no checksums of pages: a change within a text damages only that record.
       assert.ok(lost.length <= (file.startsWith("records/galatea.db") ? 1 : 0), what);
-      assert.deepEqual({ ...has(found), models: [...found.models, ...lost].sort() }, whole, what);
+      assert.deepEqual({ ...has(found), models: [...found.models, ...lost].sort() }, complete, what);
     }),
     { numRuns: 12, seed: 20_261_122, endOnFailure: true },
   );
@@ -164,8 +164,8 @@ test("one flipped bit in any file of the data directory loses nothing that the s
 test("empty, garbage and unknown files in every directory do not prevent a start", async () => {
   const found = await startedOver("stopped", async (root) => {
     const paths = await filesOf("stopped");
-    const part = paths.find((path) => /uploads\/.*\/1\.json$/.test(path)) ?? "";
-    await writeFile(join(root, part), "");
+    const segment = paths.find((path) => /uploads\/.*\/1\.json$/.test(path)) ?? "";
+    await writeFile(join(root, segment), "");
     await writeFile(
       join(root, "clients", "certificate.json"),
       '{"certificatePem":"garbage","keyPem":"","names":[],"untilMs":9e15}',
@@ -184,7 +184,7 @@ test("empty, garbage and unknown files in every directory do not prevent a start
       await mkdir(join(directory, "i-stray", "deep"), { recursive: true });
     }
   });
-  assert.deepEqual(has(found), { ...whole, partCount: 1 });
+  assert.deepEqual(has(found), { ...complete, partCount: 1 });
   for (const named of [
     /a part of an unfinished upload is damaged and is set aside/,
     /the platform's certificate is damaged; it is kept aside and replaced by a new one/,

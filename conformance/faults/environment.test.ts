@@ -29,7 +29,7 @@ const chosen = (environment: Environment, names: readonly string[]) =>
   Object.fromEntries(names.map((name) => [name, environment[name]]));
 
 test("models see the server's whole environment except the variables for its own Node", async () => {
-  const given = {
+  const input = {
     MY_SETTING: "7",
     OMP_NUM_THREADS: "9",
     TZ: "Asia/Tokyo",
@@ -41,15 +41,15 @@ test("models see the server's whole environment except the variables for its own
   await using serving = await openServing({
     flags: ["--model-control-mode=explicit", "--load-model=m"],
     write: ({ repository }) => writeFaultyModel(repository, "m", { text: program }),
-    env: { ...given, ...ours },
+    env: { ...input, ...ours },
   });
   const environment = seen(textOf(await infer(serving.server.httpPort, "m", faultyRequest("tell"))));
-  assert.deepEqual(chosen(environment, Object.keys(given)), given);
+  assert.deepEqual(chosen(environment, Object.keys(input)), input);
   for (const name of [...Object.keys(ours), "NODE_COMPILE_CACHE"]) assert.equal(environment[name], undefined, name);
 });
 
 test("CreateModel's Environment reaches model code; the platform's own variables do not", async () => {
-  const given = {
+  const input = {
     MY_SETTING: "of the model",
     OMP_NUM_THREADS: "3",
     TZ: "Asia/Tokyo",
@@ -69,16 +69,16 @@ test("CreateModel's Environment reaches model code; the platform's own variables
   await createEndpoint(platform, {
     name: "settings",
     modelDataUrl: `s3://${bucket}/single.tar.gz`,
-    environment: given,
+    environment: input,
   });
   await endpointIs(platform, "settings", "InService");
   // A list of processes shows the endpoint of the container.
   const [server = 0] = platform.servers();
   assert.match(readFileSync(join("/proc", String(server), "cmdline"), "utf8"), /\0--id=settings\/all\/[\w-]+\0/);
-  const answer = await invoke(platform, "settings", null, faultyRequest("tell"));
-  const { outputs } = JSON.parse(answer) as { outputs: { data: string[] }[] };
+  const response = await invoke(platform, "settings", null, faultyRequest("tell"));
+  const { outputs } = JSON.parse(response) as { outputs: { data: string[] }[] };
   const environment = seen(outputs[0]?.data[0] ?? "");
-  assert.deepEqual(chosen(environment, Object.keys(given)), given);
+  assert.deepEqual(chosen(environment, Object.keys(input)), input);
   // The directories that a tenant may write to, and the files that it needs from its user.
   assert.equal(environment["HOME"], environment["TMPDIR"]);
   assert.notEqual(environment["HOME"], process.env["HOME"]);

@@ -37,7 +37,7 @@ export function openEventStream(
       reply.on("error", () => {});
       reply.on("close", () => (end = reply.complete ? "whole" : "broken"));
       reply.setEncoding("utf8");
-      reply.on("data", (part: string) => (text += part));
+      reply.on("data", (segment: string) => (text += segment));
       resolve({
         status: reply.statusCode ?? 0,
         contentType: reply.headers["content-type"] ?? "",

@@ -26,8 +26,8 @@ test("with a missing repository the server starts but is not live, and serves no
     ["/v2/repository/models/good/load", "{}"],
     ["/v2/repository/models/good/unload", "{}"],
   ] as const) {
-    const answer = await sendRequest(httpPort, { path, ...(body === undefined ? {} : { body }) });
-    assert.deepEqual([path, answer.status, answer.body.toString()], [path, 503, '{"error":"Server not ready"}']);
+    const response = await sendRequest(httpPort, { path, ...(body === undefined ? {} : { body }) });
+    assert.deepEqual([path, response.status, response.body.toString()], [path, 503, '{"error":"Server not ready"}']);
   }
   assert.equal((await sendRequest(metricsPort, { path: "/metrics" })).status, 200);
   assert.match(

@@ -36,7 +36,7 @@ const name = "full";
 
 const put = (platform: Platform, key: string, body: Uint8Array) =>
   platform.s3.send(new PutObjectCommand({ Bucket: bucket, Key: key, Body: body }));
-const assertAnswers = async (platform: Platform, target: string) =>
+const assertResponses = async (platform: Platform, target: string) =>
   assert.match(await invoke(platform, name, target, faultyRequest("echo", { value: [3] })), /"data":\[3\.0\]/);
 
 async function assertNoSpaceFor(platform: Platform, target: string): Promise<void> {
@@ -49,7 +49,7 @@ async function assertNoSpaceFor(platform: Platform, target: string): Promise<voi
 }
 
 async function modelCount(platform: Platform): Promise<number> {
-  const instances = join(platform.place.data, "instances");
+  const instances = join(platform.workspace.data, "instances");
   const entries = await readdir(instances, { withFileTypes: true, recursive: true });
   return entries.filter((entry) => entry.isDirectory() && entry.parentPath.endsWith("/ml/models")).length;
 }
@@ -91,17 +91,17 @@ if (mayMount()) {
     }
 
     test("a model that no longer fits is rejected with 507 and leaves no file, loaded models respond, and it loads when space is free", async () => {
-      await assertAnswers(platform, "small.tar.gz");
-      await filled(join(platform.place.data, "instances"), 2 * mebibyte, async () => {
+      await assertResponses(platform, "small.tar.gz");
+      await filled(join(platform.workspace.data, "instances"), 2 * mebibyte, async () => {
         await assertNoSpaceFor(platform, "large.tar.gz");
         assert.equal(await modelCount(platform), 1);
-        await assertAnswers(platform, "small.tar.gz");
+        await assertResponses(platform, "small.tar.gz");
       });
-      await assertAnswers(platform, "large.tar.gz");
+      await assertResponses(platform, "large.tar.gz");
     });
 
     test("an object that no longer fits is rejected and leaves no partial file, and others can be read and written", async () => {
-      const objects = join(platform.place.data, "objects");
+      const objects = join(platform.workspace.data, "objects");
       const { bavail } = await statfs(objects);
       await filled(objects, 2 * mebibyte, async () => {
         const error = await errorOfInvocation(put(platform, "too-large.bin", randomBytes(24 * mebibyte)));
@@ -111,7 +111,7 @@ if (mayMount()) {
         );
         assert.equal(missing.status, 404);
         await put(platform, "small.bin", randomBytes(1000));
-        await assertAnswers(platform, "small.tar.gz");
+        await assertResponses(platform, "small.tar.gz");
       });
       await until("nothing of it is on the disk", async () => {
         const left = await statfs(objects);
@@ -121,7 +121,7 @@ if (mayMount()) {
     });
 
     test("a model for whose record there is no space is rejected with the cause, and created when space is free", async () => {
-      const disk = join(platform.place.data, "records");
+      const disk = join(platform.workspace.data, "records");
       const named = (name: string) =>
         new CreateModelCommand({
           ModelName: name,
@@ -138,7 +138,7 @@ if (mayMount()) {
           );
         }
         assert.deepEqual([error?.status, error?.message], [500, "The disk that holds the platform's data is full"]);
-        await assertAnswers(platform, "small.tar.gz");
+        await assertResponses(platform, "small.tar.gz");
       });
       await platform.sagemaker.send(named("there-is-room"));
     });
@@ -165,12 +165,12 @@ if (mayMount()) {
         const { Contents = [] } = await s3.send(new ListObjectsV2Command({ Bucket: bucket, Prefix: "captured/" }));
         return Contents.length;
       };
-      await filled(join(platform.place.data, "objects"), 0, async () => {
-        for (let asked = 0; asked < 5; asked += 1) await assertAnswers(platform, "small.tar.gz");
+      await filled(join(platform.workspace.data, "objects"), 0, async () => {
+        for (let requestCount = 0; requestCount < 5; requestCount += 1) await assertResponses(platform, "small.tar.gz");
         // Records captured before are written at the update, if the disk has space.
         await update(name);
         await until("the caller gets an error", () => platform.log().includes("captured data cannot be written"));
-        await assertAnswers(platform, "small.tar.gz");
+        await assertResponses(platform, "small.tar.gz");
         assert.equal(await written(), 0);
       });
       await until("it is written", async () => (await written()) === 1);
@@ -207,10 +207,10 @@ if (mayMount()) {
       try {
         const data = join(directory, "data");
         const up = run("up", "--port=0", `--data=${data}`);
-        const told = `the disk that holds '${data}' is ${word}`;
+        const message = `the disk that holds '${data}' is ${word}`;
         assert.deepEqual(
           [up.status, up.stdout, up.stderr],
-          [1, "", `galatea up: ${told}; choose another directory with --data\n`],
+          [1, "", `galatea up: ${message}; choose another directory with --data\n`],
         );
         const file = join(directory, "log");
         const serve = run("serve", `--model-repository=${tmpdir()}`, `--log-file=${file}`);
@@ -240,9 +240,9 @@ describe("a limit of an endpoint's disk", () => {
   });
 
   test("a model that can never fit is rejected with 507, and models that fit alternately evict each other", async () => {
-    await assertAnswers(platform, "1.tar.gz");
+    await assertResponses(platform, "1.tar.gz");
     await assertNoSpaceFor(platform, "huge.tar.gz");
-    for (const target of ["1.tar.gz", "2.tar.gz", "3.tar.gz", "1.tar.gz"]) await assertAnswers(platform, target);
+    for (const target of ["1.tar.gz", "2.tar.gz", "3.tar.gz", "1.tar.gz"]) await assertResponses(platform, target);
     assert.ok((await modelCount(platform)) <= 2);
   });
 });

@@ -23,7 +23,7 @@ const left = (name: string) => leftBy(serving.repository, "streaming", name);
 const textOf = (event: string) => (JSON.parse(event.slice("data: ".length)) as { OUT: string }).OUT;
 
 /** Resolves with a value that the model reports to another client. */
-async function told(expression: string): Promise<string> {
+async function evaluate(expression: string): Promise<string> {
   const { status, body } = await sendRequest(serving.server.httpPort, {
     path: generatePath,
     body: bodyOf(`sender.send(answer(${expression}), FINAL)`),
@@ -40,7 +40,7 @@ test("events arrive when their responses are sent, not when the stream ends", as
   assert.deepEqual([stream.status, stream.contentType], [200, "text/event-stream; charset=utf-8"]);
   await until("the first is there", () => stream.events().length === 1);
   assert.equal(stream.end(), null);
-  assert.equal(await told("model.kept['go'].set()"), "None");
+  assert.equal(await evaluate("model.kept['go'].set()"), "None");
   await until("the stream has ended", () => stream.end() === "whole");
   assert.deepEqual(stream.events().map(textOf), ["first", "second"]);
 });
@@ -48,7 +48,7 @@ test("events arrive when their responses are sent, not when the stream ends", as
 test("a client that reads nothing stops the model at a bounded number of responses, and affects no other client", async () => {
   using stream = await open(endlessResponses("leave('stopped', sent)"));
   stream.pause();
-  const count = await sentWhenStill(told);
+  const count = await sentWhenStill(evaluate);
   // The bytes that the sockets of both sides buffer, and those that the model may send ahead.
   assert.ok(count < 1000, `${count} responses of 16 KiB were produced for a client that reads none`);
   await assertEchoes(serving.server.httpPort, "bystander");
@@ -69,14 +69,14 @@ for (const path of [streamPath, generatePath]) {
       "sender.send(answer('last'), FINAL)",
       `leave('${name}', 'on to the end')`,
     );
-    const leaving = new AbortController();
-    const asked = sendRequest(serving.server.httpPort, { path, body: bodyOf(code), signal: leaving.signal });
-    asked.catch(() => {});
+    const disconnect = new AbortController();
+    const call = sendRequest(serving.server.httpPort, { path, body: bodyOf(code), signal: disconnect.signal });
+    call.catch(() => {});
     await left(`begun-${name}`);
-    leaving.abort();
-    await assert.rejects(asked);
+    disconnect.abort();
+    await assert.rejects(call);
     assert.equal(await left(name), "on to the end");
-    assert.equal(await told("'well'"), "well");
+    assert.equal(await evaluate("'well'"), "well");
   });
 }
 
@@ -92,7 +92,7 @@ test("kill -9 of the worker between events ends the stream with an error event, 
   assert.equal(textOf(stream.events()[0]!), "one");
   assert.match(stream.events()[1]!, /^data: \{"error":"Stub process 'streaming_0_0' is not healthy\./);
   assert.equal(stream.events().length, 2);
-  assert.equal(await told("'well'"), "well");
+  assert.equal(await evaluate("'well'"), "well");
 });
 
 test("an unload waits for a finite stream, and ends an endless one", async () => {
@@ -111,14 +111,14 @@ test("an unload waits for a finite stream, and ends an endless one", async () =>
   await until("the stream has ended", () => endless.end() === "whole");
   assert.match(endless.events()[1]!, /^data: \{"error":"model 'streaming' version 1 was ended while it executed: /);
   await load(httpPort, "streaming");
-  assert.equal(await told("'well'"), "well");
+  assert.equal(await evaluate("'well'"), "well");
 });
 
 test("many clients stream at once from threads of one model", async () => {
-  const [clientCount, answerCount] = [12, 40];
-  const code = inThread(`for i in range(${answerCount}): sender.send(answer(i))`, "sender.send(flags=FINAL)");
+  const [clientCount, responseCount] = [12, 40];
+  const code = inThread(`for i in range(${responseCount}): sender.send(answer(i))`, "sender.send(flags=FINAL)");
   const streams = await Promise.all(Array.from({ length: clientCount }, () => open(code)));
   await until("all have ended", () => streams.every((stream) => stream.end() === "whole"));
-  const expected = Array.from({ length: answerCount }, (_, index) => String(index));
+  const expected = Array.from({ length: responseCount }, (_, index) => String(index));
   for (const stream of streams) assert.deepEqual(stream.events().map(textOf), expected);
 });

@@ -11,7 +11,7 @@ import { strings } from "../kserve/requests.ts";
 /** An open stream to one model. */
 export interface OpenStream extends Disposable {
   /** Texts of the responses so far, and errors as `error: <text>`; the last response to a request ends with `, final`. */
-  readonly answers: readonly string[];
+  readonly results: readonly string[];
   /** The reason for the end of the stream; null before the end. */
   readonly status: number | null;
   send(code: string): void;
@@ -44,7 +44,7 @@ export function openStream(grpcPort: number, modelName: string): OpenStream {
     }
   });
   return {
-    answers,
+    results: answers,
     get status() {
       return status;
     },

@@ -57,11 +57,11 @@ const ended = (name: string) => `model '${name}' version 1 was ended while it ex
 test("a model that hangs in execute is unloaded in time; its running and waiting requests get an error; it loads again", async () => {
   await writeFaultyModel(serving.repository, "hung", { text: hanging("execute") });
   await load(port, "hung");
-  const asked = Array.from({ length: 12 }, () => infer(port, "hung", faultyRequest("any")));
+  const call = Array.from({ length: 12 }, () => infer(port, "hung", faultyRequest("any")));
   const pid = await pidOf("hung");
   assert.equal((await unload(port, "hung")).status, 200);
-  for (const answer of await Promise.all(asked)) {
-    assert.equal(errorOf(answer, 503), ended("hung"));
+  for (const response of await Promise.all(call)) {
+    assert.equal(errorOf(response, 503), ended("hung"));
   }
   await until("its worker has ended", () => isGone(pid));
   await writeFaultyModel(serving.repository, "hung");
@@ -76,12 +76,12 @@ test("a model that was stopped (SIGSTOP) while it executed, and one while it was
   const before = new Set(processesMarked(serving.mark).map((one) => one.pid));
   await load(port, "paused");
   await assertEchoes(port, "paused");
-  const asked = infer(port, "stopped", faultyRequest("any"));
+  const call = infer(port, "stopped", faultyRequest("any"));
   const busy = await pidOf("stopped");
   const idle = processesMarked(serving.mark).filter((one) => !before.has(one.pid));
   for (const pid of [busy, ...idle.map((one) => one.pid)]) process.kill(pid, "SIGSTOP");
   for (const name of ["stopped", "paused"]) await unload(port, name);
-  assert.equal(errorOf(await asked, 503), ended("stopped"));
+  assert.equal(errorOf(await call, 503), ended("stopped"));
   await until("their workers have ended", () => isGone(busy) && idle.every(({ pid }) => isGone(pid)));
 });
 
@@ -94,10 +94,10 @@ ensemble_scheduling { step [{ model_name: "step" model_version: -1
   await writeFaultyModel(serving.repository, "graph", { text: "", config: graph });
   const loaded = await load(port, "graph");
   assert.equal(loaded.status, 200, loaded.body.toString());
-  const asked = infer(port, "graph", faultyRequest("any"));
+  const call = infer(port, "graph", faultyRequest("any"));
   const pid = await pidOf("step");
   await unload(port, "graph");
-  assert.equal(errorOf(await asked, 503), ended("graph"));
+  assert.equal(errorOf(await call, 503), ended("graph"));
   await unload(port, "step");
   await until("its worker has ended", () => isGone(pid));
 });
@@ -117,8 +117,8 @@ for (const at of ["complete", "initialize"] as const) {
     const loading = load(port, name);
     const pid = await pidOf(name);
     await unload(port, name);
-    const answer = await loading;
-    assert.notEqual(answer.status, 200);
+    const response = await loading;
+    assert.notEqual(response.status, 200);
     await until("its worker has ended", () => isGone(pid));
     await writeFaultyModel(serving.repository, name);
     assert.equal((await load(port, name)).status, 200);
@@ -127,21 +127,21 @@ for (const at of ["complete", "initialize"] as const) {
   });
 
   test(`a server that is stopped while a model hangs in ${at} exits, and leaves nothing behind`, async () => {
-    await using own = await openServing({ flags: ["--model-control-mode=explicit", "--exit-timeout-secs=1"] });
-    await writeFaultyModel(own.repository, "hangs", { text: hanging(at) });
-    const loading = load(own.server.httpPort, "hangs").catch(() => null);
-    await pidIn(join(own.repository, "hangs", "pid"));
-    await own.server.stop();
+    await using ownServer = await openServing({ flags: ["--model-control-mode=explicit", "--exit-timeout-secs=1"] });
+    await writeFaultyModel(ownServer.repository, "hangs", { text: hanging(at) });
+    const loading = load(ownServer.server.httpPort, "hangs").catch(() => null);
+    await pidIn(join(ownServer.repository, "hangs", "pid"));
+    await ownServer.server.stop();
     await loading;
-    await assertNothingLeft(own);
+    await assertNothingLeft(ownServer);
   });
 }
 
 test("a server that is stopped while a model hangs in finalize exits with 1 after its exit timeout, and leaves nothing behind", async () => {
-  await using own = await openServing({
+  await using serving = await openServing({
     flags: ["--model-control-mode=explicit", "--load-model=hangs", "--exit-timeout-secs=1"],
     write: ({ repository }) => writeFaultyModel(repository, "hangs", { text: hanging("finalize") }),
   });
-  assert.equal(await own.server.stop(), 1);
-  await assertNothingLeft(own);
+  assert.equal(await serving.server.stop(), 1);
+  await assertNothingLeft(serving);
 });

@@ -32,11 +32,11 @@ export function sendRequest(where: number | string, question: HttpRequest): Prom
         signal,
       },
       (response) => {
-        const parts: Buffer[] = [];
-        response.on("data", (part: Buffer) => parts.push(part));
+        const chunks: Buffer[] = [];
+        response.on("data", (chunk: Buffer) => chunks.push(chunk));
         response.on("error", reject);
         response.on("end", () =>
-          resolve({ status: response.statusCode ?? 0, headers: response.headers, body: Buffer.concat(parts) }),
+          resolve({ status: response.statusCode ?? 0, headers: response.headers, body: Buffer.concat(chunks) }),
         );
       },
     );
@@ -71,9 +71,9 @@ export function infer(
 }
 
 /** Returns the text of a protocol error. Fails for another status. */
-export function errorOf(answer: HttpResponse, status: number): string {
-  assert.equal(answer.status, status, answer.body.toString());
-  return (JSON.parse(answer.body.toString()) as { error: string }).error;
+export function errorOf(response: HttpResponse, status: number): string {
+  assert.equal(response.status, status, response.body.toString());
+  return (JSON.parse(response.body.toString()) as { error: string }).error;
 }
 
 interface JsonOutputs {
@@ -81,13 +81,13 @@ interface JsonOutputs {
 }
 
 /** Returns the TEXT output of the model. Fails for any status but 200. */
-export function textOf(answer: HttpResponse): string {
-  return String(outputOf(answer, "TEXT")[0]);
+export function textOf(response: HttpResponse): string {
+  return String(outputOf(response, "TEXT")[0]);
 }
 
-export function outputOf(answer: HttpResponse, name: string): readonly unknown[] {
-  assert.equal(answer.status, 200, answer.body.toString());
-  const { outputs } = JSON.parse(answer.body.toString()) as JsonOutputs;
+export function outputOf(response: HttpResponse, name: string): readonly unknown[] {
+  assert.equal(response.status, 200, response.body.toString());
+  const { outputs } = JSON.parse(response.body.toString()) as JsonOutputs;
   return outputs.find((output) => output.name === name)?.data ?? [];
 }
 

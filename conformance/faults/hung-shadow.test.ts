@@ -42,7 +42,7 @@ before(async () => {
         PrimaryContainer: {
           Image: image,
           ModelDataUrl: `s3://${bucket}/${name}.tar.gz`,
-          Environment: { FAULTS_MEETING: platform.place.meeting },
+          Environment: { FAULTS_MEETING: platform.workspace.meeting },
         },
       }),
     );
@@ -70,7 +70,7 @@ for (const stops of ["its model never returns", "its server is stopped"] as cons
     await platform.sagemaker.send(new CreateEndpointCommand({ EndpointName: word, EndpointConfigName: "shadowed" }));
     await endpointIs(platform, word, "InService");
     assert.match(await invoke(platform, word, null, faultyRequest(`hold ${word}`)), /"OUT"/);
-    const worker = await pidIn(join(platform.place.meeting, `${word}.running`));
+    const worker = await pidIn(join(platform.workspace.meeting, `${word}.running`));
     const server = platform.servers().find((pid) => descendantsOf(pid).some((one) => one.pid === worker));
     assert.ok(server !== undefined);
     if (stops === "its server is stopped") process.kill(server, "SIGSTOP");

@@ -108,15 +108,15 @@ const foreignCalls: readonly Call[] = [
 ];
 
 async function outcomes(platform: Platform, name: string, calls: readonly Call[]): Promise<readonly unknown[]> {
-  const asked = calls.map(([service, operation, given]) => {
-    if (typeof given !== "string") return [service, operation, given];
+  const requested = calls.map(([service, operation, input]) => {
+    if (typeof input !== "string") return [service, operation, input];
     return [
       service,
       operation,
-      { Bucket: bucket, Key: given, ...(operation === "put_object" ? { Body: "evil" } : {}) },
+      { Bucket: bucket, Key: input, ...(operation === "put_object" ? { Body: "evil" } : {}) },
     ];
   });
-  const { outputs } = JSON.parse(await invoke(platform, name, null, faultyRequest(JSON.stringify(asked)))) as {
+  const { outputs } = JSON.parse(await invoke(platform, name, null, faultyRequest(JSON.stringify(requested)))) as {
     outputs: { name: string; data: string[] }[];
   };
   const text = outputs.find((output) => output.name === "TEXT")?.data[0] ?? "";
@@ -236,11 +236,11 @@ test("CreateModel rejects grants with invalid values", async () => {
     ["GALATEA_OBJECT_PREFIXES", "results/"],
     ["GALATEA_INVOKABLE_ENDPOINTS", "a/b"],
   ] as const) {
-    const made = createEndpoint(platform, {
+    const created = createEndpoint(platform, {
       name: "x",
       modelDataUrl: `s3://${bucket}/m.tar.gz`,
       environment: { [name]: value },
     });
-    assert.match((await errorOfInvocation(made)).message, new RegExp(`^Environment variable ${name} must contain `));
+    assert.match((await errorOfInvocation(created)).message, new RegExp(`^Environment variable ${name} must contain `));
   }
 });

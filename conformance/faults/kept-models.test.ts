@@ -36,7 +36,7 @@ after(async () => {
   await platform[Symbol.asyncDispose]();
 });
 
-const instances = () => join(platform.place.data, "instances");
+const instances = () => join(platform.workspace.data, "instances");
 const call = (target: string) => invoke(platform, name, target, faultyRequest("echo"));
 
 async function pathsBelow(ending: string): Promise<string[]> {

@@ -22,11 +22,11 @@ test("a model that fails to load at the start is logged once, and so is a worker
   process.kill(pid, "SIGKILL");
   await until("the worker's death is in the log", () => serving.server.log().includes("signal SIGKILL"));
   await until("another worker responds", async () => {
-    const answer = await infer(httpPort, "dies", faultyRequest("pid"));
-    if (answer.status === 200) return true;
-    errorOf(answer, 500);
+    const response = await infer(httpPort, "dies", faultyRequest("pid"));
+    if (response.status === 200) return true;
+    errorOf(response, 500);
     return false;
   });
-  for (const told of ["an unlucky module", "signal SIGKILL"])
-    assert.equal(count(serving.server.log(), told), 1, serving.server.log());
+  for (const message of ["an unlucky module", "signal SIGKILL"])
+    assert.equal(count(serving.server.log(), message), 1, serving.server.log());
 });

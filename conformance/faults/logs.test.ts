@@ -35,26 +35,26 @@ interface Logging extends AsyncDisposable, Workspace {
   readonly port: number;
 }
 
-async function start(flags: (place: Workspace) => readonly string[]): Promise<Logging> {
-  const place = await createWorkspace();
-  await writeFaultyModel(place.repository, "talker", { text: talker });
-  await writeFaultyModel(place.repository, "faulty");
+async function start(flags: (workspace: Workspace) => readonly string[]): Promise<Logging> {
+  const workspace = await createWorkspace();
+  await writeFaultyModel(workspace.repository, "talker", { text: talker });
+  await writeFaultyModel(workspace.repository, "faulty");
   const [port = 0] = await freePorts(1);
   const child = spawn(
     process.execPath,
     [
       main,
       "serve",
-      `--model-repository=${place.repository}`,
+      `--model-repository=${workspace.repository}`,
       "--http-address=127.0.0.1",
       `--http-port=${port}`,
       "--allow-metrics=false",
-      `--data=${place.data}`,
-      ...flags(place),
+      `--data=${workspace.data}`,
+      ...flags(workspace),
     ],
     {
       stdio: ["ignore", "pipe", "inherit"],
-      env: { ...process.env, TMPDIR: place.temporary, NODE_COMPILE_CACHE: compileCache },
+      env: { ...process.env, TMPDIR: workspace.temporary, NODE_COMPILE_CACHE: compileCache },
     },
   );
   const ended = once(child, "exit");
@@ -62,13 +62,13 @@ async function start(flags: (place: Workspace) => readonly string[]): Promise<Lo
   const ready = async () => (await sendRequest(port, { path: "/v2/health/ready" }).catch(() => null))?.status === 200;
   await until("the server is ready", ready);
   return {
-    ...place,
+    ...workspace,
     child,
     port,
     async [Symbol.asyncDispose]() {
       child.kill("SIGTERM");
       const [code] = (await ended) as [number | null];
-      await rm(place.directory, { recursive: true, force: true });
+      await rm(workspace.directory, { recursive: true, force: true });
       assert.equal(code, 0);
     },
   };
@@ -92,7 +92,7 @@ test("a server whose output is no longer read serves, reports the number of lost
   output.pause();
   await talkMuch(logging);
   let text = "";
-  output.setEncoding("utf8").on("data", (piece: string) => (text = (text + piece).slice(-mebibyte)));
+  output.setEncoding("utf8").on("data", (segment: string) => (text = (text + segment).slice(-mebibyte)));
   output.resume();
   const dropped = await until("the log has a line about it", () => /(\d+) log lines were dropped/.exec(text)?.[1]);
   assert.ok(Number(dropped) > 0);

@@ -85,11 +85,11 @@ const head = (path: string, headers: string) => `POST ${path} HTTP/1.1\r\nHost: 
 
 test("memory stays bounded while hundreds of clients slowly send bodies of unknown length", async () => {
   const wires = await Promise.all(Array.from({ length: 300 }, () => Wire.open(port)));
-  const piece = Buffer.concat([Buffer.from("10000\r\n"), Buffer.alloc(65_536, " "), Buffer.from("\r\n")]);
+  const chunk = Buffer.concat([Buffer.from("10000\r\n"), Buffer.alloc(65_536, " "), Buffer.from("\r\n")]);
   const work = (async () => {
     for (const wire of wires) wire.send(head(inferPath("faulty"), "Transfer-Encoding: chunked\r\n"));
     for (let round = 0; round < 24; round++) {
-      for (const wire of wires) if (wire.socket.writable) wire.send(piece);
+      for (const wire of wires) if (wire.socket.writable) wire.send(chunk);
       await new Promise((resolve) => setTimeout(resolve, 20));
     }
     await until("most have been refused", () => wires.filter((wire) => wire.ended).length > 100);
@@ -114,9 +114,10 @@ test("memory stays bounded for small bodies that inflate to large ones", async (
   const bombs = Array.from({ length: 60 }, () =>
     infer(port, "faulty", bomb, { headers: { "content-encoding": "gzip" } }),
   );
-  const answers = await whileWatched(Promise.all(bombs));
-  for (const answer of answers) assert.ok(answer.status === 503 || answer.status === 413, answer.body.toString());
-  assert.ok(answers.some(({ headers }) => headers["retry-after"] === "1"));
+  const responses = await whileWatched(Promise.all(bombs));
+  for (const response of responses)
+    assert.ok(response.status === 503 || response.status === 413, response.body.toString());
+  assert.ok(responses.some(({ headers }) => headers["retry-after"] === "1"));
   await allComesBack();
 });
 
@@ -133,16 +134,16 @@ function large(bytes: number): { body: Buffer; headers: Record<string, string> }
 test("when more large tensors arrive than fit, some requests succeed and the others get a retryable error", async () => {
   const { body, headers } = large(8 * mebibyte);
   const clients = Array.from({ length: 24 }, async () => {
-    const answers: HttpResponse[] = [];
-    for (let round = 0; round < 4; round++) answers.push(await infer(port, "faulty", body, { headers }));
-    return answers;
+    const responses: HttpResponse[] = [];
+    for (let round = 0; round < 4; round++) responses.push(await infer(port, "faulty", body, { headers }));
+    return responses;
   });
-  const answers = (await whileWatched(Promise.all(clients))).flat();
-  const count = (status: number) => answers.filter((answer) => answer.status === status).length;
-  assert.equal(count(200) + count(503), answers.length);
+  const responses = (await whileWatched(Promise.all(clients))).flat();
+  const count = (status: number) => responses.filter((response) => response.status === status).length;
+  assert.equal(count(200) + count(503), responses.length);
   assert.ok(count(200) > 0);
   assert.ok(count(503) > 0);
-  for (const answer of answers) if (answer.status === 503) assert.equal(answer.headers["retry-after"], "1");
+  for (const response of responses) if (response.status === 503) assert.equal(response.headers["retry-after"], "1");
   await allComesBack();
 });
 

@@ -25,10 +25,10 @@ after(async () => {
   await platform[Symbol.asyncDispose]();
 });
 
-async function cloudWatch<Reply>(ask: (client: CloudWatchClient) => Promise<Reply>): Promise<Reply> {
+async function cloudWatch<Reply>(request: (client: CloudWatchClient) => Promise<Reply>): Promise<Reply> {
   const client = new CloudWatchClient({ endpoint: platform.url, region: "us-east-1", credentials, maxAttempts: 1 });
   try {
-    return await ask(client);
+    return await request(client);
   } finally {
     client.destroy();
   }
@@ -49,10 +49,10 @@ const statistics = (MetricName: string) =>
   cloudWatch(async (client) => {
     const StartTime = new Date(Date.now() - 60 * minuteMs);
     const EndTime = new Date(Date.now() + minuteMs);
-    const asked = { Namespace, MetricName, Dimensions };
+    const requested = { Namespace, MetricName, Dimensions };
     const simple = await client.send(
       new GetMetricStatisticsCommand({
-        ...asked,
+        ...requested,
         StartTime,
         EndTime,
         Period: 60,
@@ -65,7 +65,7 @@ const statistics = (MetricName: string) =>
       new GetMetricDataCommand({
         StartTime,
         EndTime,
-        MetricDataQueries: [{ Id: "p", MetricStat: { Metric: asked, Period: 7200, Stat: "p90" } }],
+        MetricDataQueries: [{ Id: "p", MetricStat: { Metric: requested, Period: 7200, Stat: "p90" } }],
       }),
     );
     return [total("SampleCount"), total("Sum"), Math.round(data.MetricDataResults?.[0]?.Values?.at(-1) ?? 0)];
@@ -90,7 +90,7 @@ test("after kill -9 the statistics of all written minutes are kept", async () =>
   await put("Killed", 1, 2, 3, 4);
   const before = await statistics("Killed");
   {
-    using database = new DatabaseSync(join(platform.place.data, "records", "metrics.db"), { readOnly: true });
+    using database = new DatabaseSync(join(platform.workspace.data, "records", "metrics.db"), { readOnly: true });
     // A series is written with its first minute.
     const written = database.prepare("SELECT 1 FROM metric_series WHERE body LIKE '%\"Killed\"%'");
     await until("the minute is over and written", () => written.get() !== undefined, 2 * minuteMs);

@@ -79,10 +79,10 @@ async function loadFile({ config, fileName, bytes }: ModelFile): Promise<HttpRes
 
 /** Checks that the load is rejected with an error that is not a crash of a process, and that the neighbours respond. */
 async function assertRefused(file: ModelFile): Promise<void> {
-  const answer = await loadFile(file);
-  const about = `${file.name}: ${answer.status} ${answer.body.toString().slice(0, 400)}`;
-  assert.equal(answer.status, 400, about);
-  const { error } = JSON.parse(answer.body.toString()) as { error: string };
+  const response = await loadFile(file);
+  const about = `${file.name}: ${response.status} ${response.body.toString().slice(0, 400)}`;
+  assert.equal(response.status, 400, about);
+  const { error } = JSON.parse(response.body.toString()) as { error: string };
   assert.match(error, /^load failed for model 'tried'.{20}/s, about);
   await assertNeighbours();
 }
@@ -134,11 +134,11 @@ test("a file with a flipped bit is rejected or loads as a different model, and a
   for (const file of await wholeFiles()) {
     for (let flip = 0; flip < 24; flip += 1) {
       const bytes = file.bytes.slice();
-      const place = next(bytes.length);
-      bytes[place] = (bytes[place] as number) ^ (1 << next(8));
+      const position = next(bytes.length);
+      bytes[position] = (bytes[position] as number) ^ (1 << next(8));
       const { status, body } = await loadFile({ ...file, bytes });
       triedCount += 1;
-      assert.ok(status === 200 || status === 400, `${file.name} at ${place}: ${status} ${body.toString()}`);
+      assert.ok(status === 200 || status === 400, `${file.name} at ${position}: ${status} ${body.toString()}`);
       if (status === 400) refusedCount += 1;
       else assert.equal((await unload(serving.server.httpPort, "tried")).status, 200);
       await assertNeighbours();
@@ -198,7 +198,7 @@ const madeToHarm: readonly ModelFile[] = [
   onnxFile("zeros", new Uint8Array(100_000)),
   onnxFile(
     "noise",
-    Uint8Array.from({ length: 100_000 }, (_, place) => Math.imul(place + 1, 2654435761) >>> 13),
+    Uint8Array.from({ length: 100_000 }, (_, position) => Math.imul(position + 1, 2654435761) >>> 13),
   ),
   onnxFile("an archive", Buffer.from("PK\x03\x04".padEnd(1000, "\0"), "latin1")),
   // A field of 2^63 bytes.
@@ -246,7 +246,7 @@ test("a model that allocates too much memory fails its request, and no other mod
     constants: [count(2 ** 44)],
   });
   assert.equal((await loadFile(file)).status, 200);
-  const answer = await infer(serving.server.httpPort, "tried", tensor("x", [2], [1, 2]));
-  assert.match(errorOf(answer, 500), /Failed to allocate memory/);
+  const response = await infer(serving.server.httpPort, "tried", tensor("x", [2], [1, 2]));
+  assert.match(errorOf(response, 500), /Failed to allocate memory/);
   await assertNeighbours();
 });

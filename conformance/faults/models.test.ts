@@ -28,8 +28,8 @@ after(async () => {
 async function loadFresh(more = "", text: string | null = null): Promise<string> {
   const name = `fresh_${(modelCount += 1)}`;
   await writeFaultyModel(serving.repository, name, { more, text });
-  const answer = await load(port, name);
-  assert.equal(answer.status, 200, answer.body.toString());
+  const response = await load(port, name);
+  assert.equal(response.status, 200, response.body.toString());
   return name;
 }
 
@@ -81,8 +81,8 @@ test("each request to a model that dies repeatedly gets its response at once, an
   const text = errorOf(await infer(port, model, faultyRequest("exit 3")), 500);
   // The delay doubles with each restart, up to 30 s: five more crashes take three seconds, twenty take six minutes.
   for (let death = 0; death < 5; death++) {
-    const answer = await infer(port, model, faultyRequest("exit 3"));
-    assert.equal(errorOf(answer, 500), text);
+    const result = await infer(port, model, faultyRequest("exit 3"));
+    assert.equal(errorOf(result, 500), text);
   }
   await assertEchoes(port, "bystander");
   assert.equal((await unload(port, model)).status, 200);
@@ -123,14 +123,14 @@ const badStarts: readonly [sentence: string, program: string, text: RegExp][] = 
     /RecursionError/,
   ],
 ];
-for (const [sentence, text, said] of badStarts) {
+for (const [sentence, text, pattern] of badStarts) {
   test(sentence, async () => {
     const workers = workerPids();
     const name = `bad_${(modelCount += 1)}`;
     await writeFaultyModel(serving.repository, name, { text });
     const message = errorOf(await load(port, name), 400);
     assert.match(message, new RegExp(`^load failed for model '${name}': `));
-    assert.match(message, said);
+    assert.match(message, pattern);
     await until("all processes of the attempt have ended", () => workerPids().difference(workers).size === 0);
     await assertEchoes(port, "bystander");
   });
@@ -139,9 +139,9 @@ for (const [sentence, text, said] of badStarts) {
 test("a model that prints endlessly and other models respond, and the server buffers none of the output", async () => {
   const model = await loadFresh();
   const print = async () => {
-    const asked = [infer(port, model, faultyRequest("chatter 64")), infer(port, model, faultyRequest("one_line 64"))];
+    const call = [infer(port, model, faultyRequest("chatter 64")), infer(port, model, faultyRequest("one_line 64"))];
     await assertEchoes(port, "bystander");
-    for (const answer of await Promise.all(asked)) assert.equal(answer.status, 200, answer.body.toString());
+    for (const response of await Promise.all(call)) assert.equal(response.status, 200, response.body.toString());
   };
   await print();
   const bytesBefore = residentBytes(serving.server.pid);
@@ -153,12 +153,12 @@ test("a model that prints endlessly and other models respond, and the server buf
 test("a model that hangs with the interpreter lock held delays no other model, and can be ended", async () => {
   const model = await loadFresh();
   const left = new AbortController();
-  const asked = infer(port, model, faultyRequest("spin"), { signal: left.signal });
-  const gone = assert.rejects(asked);
+  const call = infer(port, model, faultyRequest("spin"), { signal: left.signal });
+  const removed = assert.rejects(call);
   const pid = await pidIn(join(serving.repository, model, "spin.running"));
   await assertEchoes(port, "bystander");
   left.abort();
-  await gone;
+  await removed;
   process.kill(pid, "SIGKILL");
   await assertRecovers(model);
   assert.ok(!workerPids().has(pid));
@@ -214,10 +214,10 @@ test("a daemon that a model starts lives as long as the model, however that ends
 
 test("model code reaches neither the server nor other models, and can use its own files and processes", async () => {
   const model = await loadFresh();
-  const ask = async (does: string) => textOf(await infer(port, model, faultyRequest(does)));
+  const request = async (does: string) => textOf(await infer(port, model, faultyRequest(does)));
   const other = textOf(await infer(port, "bystander", faultyRequest("pid")));
-  assert.equal(await ask("own_business"), "done");
-  const reached = await ask(`reach ${serving.server.pid} ${other}`);
+  assert.equal(await request("own_business"), "done");
+  const reached = await request(`reach ${serving.server.pid} ${other}`);
   const unconfined = /not isolated by Landlock \((.+?)\)/.exec(serving.server.log())?.[1];
   // Older kernels do not confine signals, and those without Landlock confine nothing; the log has a warning.
   if (unconfined === undefined) assert.match(reached, /^(?:signals signals)?$/);
@@ -229,8 +229,8 @@ test("a view that model code keeps after its request never changes", async () =>
   const elements = 300_000;
   const constant = (value: number) => Array.from({ length: elements }, () => value);
   for (const value of [1, 2, 3]) {
-    const answer = await infer(port, model, faultyRequest("keep", { value: constant(value) }));
-    assert.equal(outputOf(answer, "OUT").length, elements);
+    const response = await infer(port, model, faultyRequest("keep", { value: constant(value) }));
+    assert.equal(outputOf(response, "OUT").length, elements);
   }
   for (let value = 10; value < 14; value++) {
     await infer(port, model, faultyRequest("echo", { value: constant(value) }));
@@ -251,21 +251,21 @@ test("a view that is kept after a request whose client disconnected never change
       ],
       outputs: [{ name: "TEXT" }],
     });
-  const ask = (does: string, value: number, signal?: AbortSignal) => {
+  const call = (does: string, value: number, signal?: AbortSignal) => {
     const json = Buffer.from(header(does));
     const body = Buffer.concat([json, Buffer.from(new Float32Array(elements).fill(value).buffer)]);
     const headers = { "inference-header-content-length": String(json.length) };
     return infer(port, model, body, { headers, ...(signal === undefined ? {} : { signal }) });
   };
   const bytesBefore = arenaBytes(serving.server.pid);
-  const gone = new AbortController();
-  const left = assert.rejects(ask("keep_and_hold it", 5, gone.signal));
+  const aborted = new AbortController();
+  const left = assert.rejects(call("keep_and_hold it", 5, aborted.signal));
   const marker = join(serving.repository, model, "it");
   await pidIn(`${marker}.running`);
-  gone.abort();
+  aborted.abort();
   await left;
   await writeFile(`${marker}.go`, "");
-  for (const value of [1, 2, 3, 4]) assert.equal((await ask("echo", value)).status, 200);
+  for (const value of [1, 2, 3, 4]) assert.equal((await call("echo", value)).status, 200);
   assert.equal(textOf(await infer(port, model, faultyRequest("kept_sums"))), `${5 * elements}.0`);
   assert.ok(arenaBytes(serving.server.pid) >= bytesBefore + elements * 4);
   assert.equal((await infer(port, model, faultyRequest("forget"))).status, 200);

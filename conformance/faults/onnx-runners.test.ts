@@ -90,10 +90,10 @@ test("a client may disconnect at any moment of a run: its run ends, and the thre
   await using loops = await load(shop, "loops", endless);
   await using good = await load(shop, "good", harmless);
   for (let round = 0; round < 100; round += 1) {
-    const asked = negation();
-    const running = loops.instances[0]!.execute([asked]);
-    for (let turn = 0; turn < round % 10; turn += 1) await new Promise((resolve) => setImmediate(resolve));
-    loops.instances[0]!.abandonRequest(asked);
+    const requested = negation();
+    const running = loops.instances[0]!.execute([requested]);
+    for (let tick = 0; tick < round % 10; tick += 1) await new Promise((resolve) => setImmediate(resolve));
+    loops.instances[0]!.abandonRequest(requested);
     const { outcomes } = await running;
     assert.ok(outcomes[0] instanceof InferenceError && outcomes[0].code === "CANCELLED");
     await negates(good);
@@ -177,7 +177,7 @@ test("a run that had not started when its process died is not counted as a crash
       );
     await until("all its threads are stopped", () => states().every((state) => state === "T"));
     const running = negates(good);
-    for (let turn = 0; turn < 20; turn += 1) await new Promise((resolve) => setImmediate(resolve));
+    for (let tick = 0; tick < 20; tick += 1) await new Promise((resolve) => setImmediate(resolve));
     process.kill(pid, "SIGKILL");
     await running;
     assert.notEqual(await onlyRunner(), pid);

@@ -36,9 +36,9 @@ const division = JSON.stringify({
 });
 const negation = JSON.stringify({ inputs: [tensor("x", "FP32", [1, 2])] });
 
-function assertNegated(answer: HttpResponse): void {
-  assert.equal(answer.status, 200, answer.body.toString());
-  const { outputs } = JSON.parse(answer.body.toString()) as { outputs: { data: number[] }[] };
+function assertNegated(response: HttpResponse): void {
+  assert.equal(response.status, 200, response.body.toString());
+  const { outputs } = JSON.parse(response.body.toString()) as { outputs: { data: number[] }[] };
   assert.deepEqual(outputs[0]?.data, [-1, -2]);
 }
 
@@ -52,9 +52,10 @@ test("a request that crashes the process gets an error, and the server and its o
     errorOf(await infer(httpPort, "bad", division), 500),
     "model 'bad' has crashed its process (signal SIGFPE)",
   );
-  for (let asked = 0; asked < 3; asked += 1) assertNegated(await infer(httpPort, "good", negation));
+  for (let requestCount = 0; requestCount < 3; requestCount += 1)
+    assertNegated(await infer(httpPort, "good", negation));
   // The same client repeats the request: its model runs isolated, and then is not run any more.
-  for (let asked = 0; asked < 3; asked += 1) errorOf(await infer(httpPort, "bad", division), 500);
+  for (let requestCount = 0; requestCount < 3; requestCount += 1) errorOf(await infer(httpPort, "bad", division), 500);
   assert.match(
     errorOf(await infer(httpPort, "bad", division), 503),
     /^model 'bad' is not run: it has crashed its process/,
@@ -69,8 +70,8 @@ test("a file that crashes the process that loads it is rejected with the model's
     { flags: ["--model-control-mode=explicit", "--load-model=good"] },
   );
   const { httpPort } = serving.server;
-  const answer = await load(httpPort, "deadly");
-  assert.match(errorOf(answer, 400), /model 'deadly' has crashed its process \(signal SIGFPE\)/);
+  const response = await load(httpPort, "deadly");
+  assert.match(errorOf(response, 400), /model 'deadly' has crashed its process \(signal SIGFPE\)/);
   assertNegated(await infer(httpPort, "good", negation));
 });
 
@@ -82,10 +83,11 @@ test("endless loops in all instances of a model do not block another model, and 
   const { httpPort } = serving.server;
   const controller = new AbortController();
   const loops = [0, 1, 2, 3].map(() => infer(httpPort, "loops", negation, { signal: controller.signal }));
-  const gone = Promise.allSettled(loops);
-  for (let asked = 0; asked < 50; asked += 1) assertNegated(await infer(httpPort, "good", negation));
+  const removed = Promise.allSettled(loops);
+  for (let requestCount = 0; requestCount < 50; requestCount += 1)
+    assertNegated(await infer(httpPort, "good", negation));
   controller.abort();
-  await gone;
+  await removed;
   assertNegated(await infer(httpPort, "good", negation));
 });
 

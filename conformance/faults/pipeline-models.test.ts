@@ -117,7 +117,7 @@ async function post(endpoint: string, body: object, targetModel?: string): Promi
 }
 
 /** The generate extension converts a tensor of one element to a number. */
-async function ask(endpoint: string, number: number): Promise<number> {
+async function call(endpoint: string, number: number): Promise<number> {
   return (JSON.parse(await post(endpoint, { X: [number] })) as { X: number }).X;
 }
 
@@ -144,15 +144,15 @@ test("a multi-model Triton container in a pipeline responds for the named model,
 
 test("a model that calls its own endpoint waits until its own timeout or the invocation's, and the pipeline continues", async () => {
   await deploy("circle", [single("first", { CALLS: "circle", PATIENCE: "1" }), single("second")]);
-  assert.equal(await ask("circle", 5), 7);
+  assert.equal(await call("circle", 5), 7);
   // At the invocation's time limit the error would be the platform's, without the model's text.
-  const error = await errorOfInvocation(ask("circle", -3));
+  const error = await errorOfInvocation(call("circle", -3));
   assert.match(error.message, /^Received client error \(400\) from first with message ".*timed out/);
-  assert.equal(await ask("circle", 5), 7);
+  assert.equal(await call("circle", 5), 7);
   // Many concurrent requests: each occupies a slot of the endpoint and waits for another.
-  const outcomes = await Promise.all(Array.from({ length: 4 }, () => errorOfInvocation(ask("circle", -1))));
+  const outcomes = await Promise.all(Array.from({ length: 4 }, () => errorOfInvocation(call("circle", -1))));
   for (const { message } of outcomes) assert.match(message, /from first with message/);
-  assert.equal(await ask("circle", 5), 7);
+  assert.equal(await call("circle", 5), 7);
 });
 
 test("a model that calls another endpoint's pipeline gets a response like any client", async () => {
@@ -162,5 +162,5 @@ test("a model that calls another endpoint's pipeline gets a response like any cl
     single("second"),
   ]);
   // (-1 + 1), + 1 and + 1 in the called pipeline, + 1 and + 1 in this one.
-  assert.equal(await ask("calling", -1), 4);
+  assert.equal(await call("calling", -1), 4);
 });

@@ -53,7 +53,7 @@ async function createConfig(
   Mode: "Serial" | "Direct" = "Serial",
   key = "relaying.tar.gz",
 ): Promise<void> {
-  const { sagemaker, place } = platform;
+  const { sagemaker, workspace: place } = platform;
   const definition = (hostname: string) => ({
     ContainerHostname: hostname,
     Image: image,
@@ -78,7 +78,7 @@ async function createConfig(
   await sagemaker.send(new CreateEndpointConfigCommand({ EndpointConfigName: name, ProductionVariants: [variant] }));
 }
 
-async function ask(words: string, endpoint = "pipeline", container?: string): Promise<string> {
+async function call(words: string, endpoint = "pipeline", container?: string): Promise<string> {
   const reply = await platform.runtime.send(
     new InvokeEndpointCommand({
       EndpointName: endpoint,
@@ -105,29 +105,29 @@ function serverOf(endpoint: string, container: string): number {
 }
 
 test("words pass through every container, and in Direct mode through the one that is named", async () => {
-  assert.equal(await ask("hello"), "hello first middle last");
-  for (const name of names) assert.equal(await ask("hello", "direct", name), `hello ${name}`);
+  assert.equal(await call("hello"), "hello first middle last");
+  for (const name of names) assert.equal(await call("hello", "direct", name), `hello ${name}`);
 });
 
 test("the container whose model fails is named with its own status and error text", async () => {
   for (const name of names) {
-    const { name: code, status, message } = await errorOfInvocation(ask(`${name}:fails`));
+    const { name: code, status, message } = await errorOfInvocation(call(`${name}:fails`));
     assert.deepEqual([code, status], ["ModelError", 424]);
     assert.match(
       message,
       new RegExp(`^Received (client|server) error \\(\\d+\\) from ${name} with message ".*${name} fails on`, "s"),
     );
   }
-  assert.equal(await ask("hello"), "hello first middle last");
+  assert.equal(await call("hello"), "hello first middle last");
 });
 
 test("responses ten thousand times larger pass within the limit, and over it are rejected with the name of the container", async () => {
-  const grown = await ask("first:grows");
+  const grown = await call("first:grows");
   assert.equal(grown, `${"first:grows first".repeat(10_000)} middle last`);
-  const { status, message } = await errorOfInvocation(ask("middle:explodes"));
+  const { status, message } = await errorOfInvocation(call("middle:explodes"));
   assert.equal(status, 413);
   assert.equal(message, "HTTP content length exceeded 6291456 bytes. They are the response of container middle.");
-  assert.equal(await ask("hello"), "hello first middle last");
+  assert.equal(await call("hello"), "hello first middle last");
 });
 
 test("kill -9 of the middle container under load fails its running requests with its name, and all others succeed", async () => {
@@ -140,7 +140,7 @@ test("kill -9 of the middle container under load fails its running requests with
     for (let count = 0, afterwards = 0; afterwards < 5; count++) {
       const sentMs = performance.now();
       try {
-        assert.equal(await ask(`${number}.${count}`), `${number}.${count} first middle last`);
+        assert.equal(await call(`${number}.${count}`), `${number}.${count} first middle last`);
         if (sentMs > killedAt) afterwards += 1;
         if (afterwards === 5) restoredCount += 1;
       } catch (error) {
@@ -149,13 +149,13 @@ test("kill -9 of the middle container under load fails its running requests with
       }
     }
   };
-  const asking = Array.from({ length: clients }, (_, number) => client(number));
+  const pending = Array.from({ length: clients }, (_, number) => client(number));
   const before = serverOf("pipeline", "middle");
   const others = ["first", "last"].map((name) => serverOf("pipeline", name));
-  await ask("before the kill");
+  await call("before the kill");
   killedAt = performance.now();
   process.kill(before, "SIGKILL");
-  await Promise.all(asking);
+  await Promise.all(pending);
   assert.equal(restoredCount, clients);
   for (const message of failures) assert.match(message, /^Received server error \(503\) from middle with message /);
   assert.notEqual(serverOf("pipeline", "middle"), before);
@@ -168,42 +168,42 @@ test("kill -9 of the middle container under load fails its running requests with
 test("a container that restarts does not affect other containers of a Direct endpoint", async () => {
   const before = platform.log().length;
   process.kill(serverOf("direct", "middle"), "SIGKILL");
-  assert.equal(await ask("hello", "direct", "first"), "hello first");
+  assert.equal(await call("hello", "direct", "first"), "hello first");
   // Until the platform has noticed the failure, a request may fail too.
   await until("the end is noticed", () =>
     /a container ended and is restarted.*container=middle/.test(platform.log().slice(before)),
   );
-  assert.equal(await ask("hello", "direct", "middle"), "hello middle");
+  assert.equal(await call("hello", "direct", "middle"), "hello middle");
 });
 
 test("a model that ends its worker fails the request with its container's name", async () => {
-  const { message } = await errorOfInvocation(ask("last:dies"));
+  const { message } = await errorOfInvocation(call("last:dies"));
   assert.match(
     message,
     /^Received client error \(400\) from last with message "\{"error":"Stub process 'relaying_0' is not healthy/,
   );
-  assert.equal(await ask("hello"), "hello first middle last");
+  assert.equal(await call("hello"), "hello first middle last");
 });
 
 test("an update to another pipeline during calls loses none, and the old containers end", async () => {
   const old = serversOf("pipeline");
-  const held = ask("middle:waits");
-  await pidIn(join(platform.place.meeting, "middle.running"));
+  const pending = call("middle:waits");
+  await pidIn(join(platform.workspace.meeting, "middle.running"));
   await createConfig("shorter", ["first", "last"]);
   const updated = new AbortController();
-  const answers = new Set<string>();
-  const asking = (async () => {
-    while (!updated.signal.aborted) answers.add(await ask("hello", "pipeline"));
+  const responses = new Set<string>();
+  const requests = (async () => {
+    while (!updated.signal.aborted) responses.add(await call("hello", "pipeline"));
   })();
   await platform.sagemaker.send(new UpdateEndpointCommand({ EndpointName: "pipeline", EndpointConfigName: "shorter" }));
   // One request waits in the middle container, and others are queued after it until the endpoint is updated.
   await endpointIs(platform, "pipeline", "InService");
-  assert.equal(await ask("hello"), "hello first last");
-  await writeFile(join(platform.place.meeting, "middle.go"), "");
-  assert.equal(await held, "middle:waits first middle last");
+  assert.equal(await call("hello"), "hello first last");
+  await writeFile(join(platform.workspace.meeting, "middle.go"), "");
+  assert.equal(await pending, "middle:waits first middle last");
   updated.abort();
-  await asking;
-  for (const answer of answers) assert.match(answer, /^hello first (middle )?last$/);
+  await requests;
+  for (const response of responses) assert.match(response, /^hello first (middle )?last$/);
   await until("the old containers have ended", () => !serversOf("pipeline").some((pid) => old.includes(pid)));
   assert.equal(serversOf("pipeline").length, 2);
 });
@@ -216,17 +216,17 @@ test("an update to a pipeline with a missing model is rolled back, and names the
     reason,
     /^Failed to download model data for container "absent" from URL: "s3:\/\/faults\/absent\.tar\.gz"/,
   );
-  assert.equal(await ask("hello"), "hello first last");
+  assert.equal(await call("hello"), "hello first last");
 });
 
 test("after kill -9 of the platform every container of both endpoints is restored, in its order and its mode", async () => {
   await platform.kill();
   await platform.startAgain();
   await endpointIs(platform, "pipeline", "InService");
-  assert.equal(await ask("hello"), "hello first last");
-  assert.equal(await ask("hello", "direct", "last"), "hello last");
+  assert.equal(await call("hello"), "hello first last");
+  assert.equal(await call("hello", "direct", "last"), "hello last");
   assert.match(
-    (await errorOfInvocation(ask("hello", "direct"))).message,
+    (await errorOfInvocation(call("hello", "direct"))).message,
     /requires a target container hostname header/,
   );
 });
@@ -234,8 +234,8 @@ test("after kill -9 of the platform every container of both endpoints is restore
 test("a deleted pipeline leaves no container", async () => {
   await platform.sagemaker.send(new DeleteEndpointCommand({ EndpointName: "pipeline" }));
   await until("it is gone", async () => {
-    const asked = platform.sagemaker.send(new DescribeEndpointCommand({ EndpointName: "pipeline" }));
-    return (await asked.catch(() => null)) === null;
+    const pending = platform.sagemaker.send(new DescribeEndpointCommand({ EndpointName: "pipeline" }));
+    return (await pending.catch(() => null)) === null;
   });
   assert.equal(platform.servers().length, names.length);
 });

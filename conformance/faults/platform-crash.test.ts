@@ -49,10 +49,10 @@ const textOf = async (does: string) => {
 };
 const workerPid = async () => Number(await textOf("pid"));
 test("kill -9 of a Python worker inside an endpoint fails its running invocation, and the next one succeeds", async () => {
-  const held = errorOfInvocation(call("hold worker"));
-  const pid = await pidIn(join(platform.place.meeting, "worker.running"));
+  const pending = errorOfInvocation(call("hold worker"));
+  const pid = await pidIn(join(platform.workspace.meeting, "worker.running"));
   process.kill(pid, "SIGKILL");
-  const error = await held;
+  const error = await pending;
   assert.equal(error.name, "ModelError");
   assert.equal(error.status, 424);
   assert.match(
@@ -70,11 +70,11 @@ test("kill -9 of a Python worker inside an endpoint fails its running invocation
 
 test("kill -9 of an endpoint's server fails its running invocations; it restarts, and the endpoint stays in service", async () => {
   const daemon = Number(await textOf("daemon"));
-  const held = errorOfInvocation(call("hold server"));
-  const worker = await pidIn(join(platform.place.meeting, "server.running"));
+  const pending = errorOfInvocation(call("hold server"));
+  const worker = await pidIn(join(platform.workspace.meeting, "server.running"));
   const [server = 0] = platform.servers();
   process.kill(server, "SIGKILL");
-  const error = await held;
+  const error = await pending;
   assert.equal(error.name, "ModelError");
   assert.match(
     error.message,
@@ -105,7 +105,7 @@ test("a server that is killed repeatedly restarts each time", async () => {
 });
 
 test("kill -9 of an endpoint's server during a cold load repeats the load, and the request succeeds", async () => {
-  const started = join(platform.place.meeting, "cold");
+  const started = join(platform.workspace.meeting, "cold");
   const slow = `import os, time
 class TritonPythonModel:
   def initialize(self, args):
@@ -117,17 +117,17 @@ class TritonPythonModel:
     return [pb_utils.InferenceResponse([pb_utils.Tensor("OUT", pb_utils.get_input_tensor_by_name(r, "VALUE").as_numpy())]) for r in requests]
 `;
   await put(`${prefix}cold.tar.gz`, archive(slow));
-  const asked = invoke(platform, name, "cold.tar.gz", faultyRequest("echo"));
-  asked.catch(() => {});
+  const call = invoke(platform, name, "cold.tar.gz", faultyRequest("echo"));
+  call.catch(() => {});
   const first = await pidIn(started);
   process.kill(platform.servers()[0] ?? 0, "SIGKILL");
   await until("it is loaded again", async () => (await pidIn(started)) !== first);
   await writeFile(`${started}.go`, "");
-  assert.match(await asked, /"OUT"/);
+  assert.match(await call, /"OUT"/);
 });
 
 test("a load whose object is deleted meanwhile ends, and the next request gets the error that there is no object", async () => {
-  const started = join(platform.place.meeting, "loading");
+  const started = join(platform.workspace.meeting, "loading");
   const slow = `import os, time
 class TritonPythonModel:
   def initialize(self, args):
@@ -163,7 +163,7 @@ test("kill -9 of the platform in the middle of an upload leaves no partial objec
     `PUT ${signed.pathname}${signed.search} HTTP/1.1\r\nHost: ${signed.host}\r\nContent-Length: ${bytes}\r\n\r\n`,
   );
   socket.write(Buffer.alloc(bytes / 2, 1));
-  const objects = join(platform.place.data, "objects");
+  const objects = join(platform.workspace.data, "objects");
   await until("half of it is on disk", async () => (await bytesBelow(objects)) > kept.length + bytes / 4);
   await platform.kill();
   await closed;
@@ -197,8 +197,8 @@ test("kill -9 of the platform in the middle of a deployment: the endpoint comes 
   assert.match(await invoke(platform, "mid-deploy", target, faultyRequest("echo")), /"OUT"/);
   await platform.sagemaker.send(new DeleteEndpointCommand({ EndpointName: "mid-deploy" }));
   await until("it is deleted", async () => {
-    const asked = platform.sagemaker.send(new DescribeEndpointCommand({ EndpointName: "mid-deploy" }));
-    return await asked.then(
+    const call = platform.sagemaker.send(new DescribeEndpointCommand({ EndpointName: "mid-deploy" }));
+    return await call.then(
       () => false,
       (error: Error) => /Could not find/.test(error.message),
     );
@@ -208,7 +208,7 @@ test("kill -9 of the platform in the middle of a deployment: the endpoint comes 
 test("kill -9 of the platform in the middle of a deletion: the endpoint and its files are deleted after the restart", async () => {
   await createEndpoint(platform, { name: "mid-delete" });
   await endpointIs(platform, "mid-delete", "InService");
-  const directories = await readdir(join(platform.place.data, "instances"));
+  const directories = await readdir(join(platform.workspace.data, "instances"));
   await platform.sagemaker.send(new DeleteEndpointCommand({ EndpointName: "mid-delete" }));
   await platform.kill();
   await platform.startAgain();
@@ -218,7 +218,7 @@ test("kill -9 of the platform in the middle of a deletion: the endpoint and its 
   });
   await until("it answers", () => call("echo").catch(() => null));
   await until("its files are deleted", async () => {
-    return (await readdir(join(platform.place.data, "instances"))).length < directories.length;
+    return (await readdir(join(platform.workspace.data, "instances"))).length < directories.length;
   });
 });
 
@@ -245,7 +245,7 @@ test("a second platform over the same data is rejected and does not affect the f
     () => assert.fail("it started"),
     (reason: Error) => reason.message,
   );
-  const sentence = `another platform uses ${platform.place.data}; stop it, or choose another directory with --data`;
+  const sentence = `another platform uses ${platform.workspace.data}; stop it, or choose another directory with --data`;
   assert.ok(error.includes(`galatea up: ${sentence}\n`), error);
   assert.match(await call("echo"), /"OUT"/);
 });

@@ -40,13 +40,13 @@ const put = (key: string, body: Uint8Array) =>
   platform.s3.send(new PutObjectCommand({ Bucket: bucket, Key: key, Body: body }));
 
 /** An invocation in progress, which ends when `release` is called. */
-async function holding(name: string): Promise<{ answer: Promise<string>; go: () => Promise<void> }> {
+async function holding(name: string): Promise<{ result: Promise<string>; go: () => Promise<void> }> {
   const word = `held-${name}`;
   const answer = invoke(platform, name, target, faultyRequest(`hold ${word}`));
   answer.catch(() => {});
-  const marker = join(platform.place.meeting, word);
+  const marker = join(platform.workspace.meeting, word);
   await pidIn(`${marker}.running`);
-  return { answer, go: () => writeFile(`${marker}.go`, "") };
+  return { result: answer, go: () => writeFile(`${marker}.go`, "") };
 }
 
 /** Sends DescribeEndpoint as a waiter of an SDK does. */
@@ -66,7 +66,7 @@ test("an update of an endpoint loses no request, neither running ones of its old
   const name = "updated";
   await createEndpoint(platform, { name });
   await endpointIs(platform, name, "InService");
-  const held = await holding(name);
+  const blocked = await holding(name);
   const [old = 0] = platform.servers();
   await platform.sagemaker.send(
     new CreateEndpointConfigCommand({
@@ -92,8 +92,8 @@ test("an update of an endpoint loses no request, neither running ones of its old
   updated = true;
   for (const count of await streams) assert.ok(count > 0);
   assert.ok(platform.servers().includes(old), "the instance with the pending request is running");
-  await held.go();
-  assert.match(await held.answer, /"OUT"/);
+  await blocked.go();
+  assert.match(await blocked.result, /"OUT"/);
   await until("the old instance has ended", () => platform.servers().length === 1 && !platform.servers().includes(old));
   await platform.sagemaker.send(new DeleteEndpointCommand({ EndpointName: name }));
   await until("all servers have ended", () => platform.servers().length === 0);
@@ -103,19 +103,19 @@ test("an endpoint that is deleted accepts no more requests and ends after its ru
   const name = "deleted";
   await createEndpoint(platform, { name });
   await endpointIs(platform, name, "InService");
-  const held = await holding(name);
+  const pending = await holding(name);
   await platform.sagemaker.send(new DeleteEndpointCommand({ EndpointName: name }));
   const error = await errorOfInvocation(invoke(platform, name, target, faultyRequest("echo")));
   assert.equal(error.message, `Endpoint ${name} of account 000000000000 not found.`);
   assert.equal(platform.servers().length, 1);
-  await held.go();
-  assert.match(await held.answer, /"OUT"/);
+  await pending.go();
+  assert.match(await pending.result, /"OUT"/);
   await until("all servers have ended", () => platform.servers().length === 0);
 });
 
 test("an endpoint that is deleted while it starts can be created again at once, and is a new one", async () => {
   const name = "again";
-  const go = join(platform.place.meeting, "go");
+  const go = join(platform.workspace.meeting, "go");
   const waits = `import os, time\nwhile not os.path.exists(${JSON.stringify(go)}): time.sleep(0.005)\n`;
   await put("waits.tar.gz", archive(waits + program.toString()));
   await createEndpoint(platform, { name, modelDataUrl: `s3://${bucket}/waits.tar.gz` });
@@ -149,7 +149,7 @@ test("at SIGTERM the platform completes running requests, does not wait for othe
   const silent = connect(port, "127.0.0.1");
   const silentClosed = new Promise((resolve) => silent.once("close", resolve));
   await new Promise((resolve) => silent.once("connect", resolve));
-  const held = await holding(name);
+  const pending = await holding(name);
   const describing = connect(port, "127.0.0.1");
   describing.write(describeRequest("never"));
   // On its own connection, which is accepted after the previous one: its response shows that the other request was
@@ -163,8 +163,8 @@ test("at SIGTERM the platform completes running requests, does not wait for othe
       socket.once("connect", () => resolve(false)).once("error", () => resolve(true));
     }).finally(() => socket.destroy());
   });
-  await held.go();
-  assert.match(await held.answer, /"OUT"/);
+  await pending.go();
+  assert.match(await pending.result, /"OUT"/);
   await Promise.all([stopped, silentClosed]);
   assert.equal(platform.servers().length, 0);
 });

@@ -35,7 +35,7 @@ const dataOf = (event: string) =>
   (JSON.parse(event.slice("data: ".length)) as { outputs: [{ data: [string] }] }).outputs[0].data[0];
 
 /** Resolves with a value that the model reports to another client. */
-async function told(expression: string): Promise<string> {
+async function evaluate(expression: string): Promise<string> {
   const { Body } = await invoke(`sender.send(answer(${expression}), FINAL)`);
   return dataOf(Body.transformToString().trimEnd());
 }
@@ -48,8 +48,8 @@ const endless = (name: string, values: number) =>
     "sender.send(flags=FINAL)",
     `kept['${name}'] = 'told'`,
   );
-const isTold = (kept: string) =>
-  until("the model is notified", async () => (await told(`model.kept['${kept}']`)) === "told");
+const isReported = (kept: string) =>
+  until("the model is notified", async () => (await evaluate(`model.kept['${kept}']`)) === "told");
 
 test("the response contains all events, with the container's content type", async () => {
   const reply = await invoke(["for i in range(3): sender.send(answer(i))", "sender.send(flags=FINAL)"]);
@@ -81,23 +81,23 @@ test("the model's environment selects the kind of invocation; an invalid kind fa
   const reply = await platform.runtime.send(new InvokeEndpointCommand({ EndpointName: "flat", Body }));
   const event = (value: number) => `data: {"OUT":"${value}","model_name":"streaming","model_version":"1"}\n\n`;
   assert.equal(reply.Body.transformToString(), event(1) + event(2));
-  const said = /ERROR: Invalid SAGEMAKER_TRITON_INFERENCE_TYPE 'stream'/;
-  assert.match(await endpointIs(platform, "wrong", "Failed"), said);
+  const pattern = /ERROR: Invalid SAGEMAKER_TRITON_INFERENCE_TYPE 'stream'/;
+  assert.match(await endpointIs(platform, "wrong", "Failed"), pattern);
 });
 
 test("responses over the limit of an invocation are rejected, and the model is notified of the cancellation", async () => {
   const { status, message } = await errorOfInvocation(invoke(endless("long", 4096)));
   assert.deepEqual([status, message], [413, "HTTP content length exceeded 6291456 bytes."]);
-  await isTold("long");
+  await isReported("long");
 });
 
 test("the model is notified of a client that disconnects while responses are collected", async () => {
-  const leaving = new AbortController();
-  const asked = errorOfInvocation(invoke(endless("gone", 1), leaving.signal));
-  await until("the model has started", async () => (await told("model.kept.get('gone', '')")) === "begun");
-  leaving.abort();
-  assert.equal((await asked).name, "AbortError");
-  await isTold("gone");
+  const disconnect = new AbortController();
+  const call = errorOfInvocation(invoke(endless("gone", 1), disconnect.signal));
+  await until("the model has started", async () => (await evaluate("model.kept.get('gone', '')")) === "begun");
+  disconnect.abort();
+  assert.equal((await call).name, "AbortError");
+  await isReported("gone");
 });
 
 test("a worker that dies between responses ends the stream with an error event", async () => {
@@ -105,5 +105,5 @@ test("a worker that dies between responses ends the stream with an error event",
   const events = reply.Body.transformToString().split("\n\n").slice(0, -1);
   assert.equal(events.length, 2);
   assert.match(events[1]!, /^data: \{"error":"Stub process 'streaming_0_0' is not healthy\./);
-  assert.equal(await told("'well'"), "well");
+  assert.equal(await evaluate("'well'"), "well");
 });

@@ -59,7 +59,7 @@ async function openEndpoint(platform: Platform): Promise<void> {
 
 test("another user of the machine cannot read a data directory that the platform created", async () => {
   await using platform = await Platform.open(openWay);
-  const { data } = platform.place;
+  const { data } = platform.workspace;
   await openEndpoint(platform);
   assert.deepEqual(openPaths(data), []);
   assert.deepEqual(readByOthers(data), []);
@@ -67,7 +67,7 @@ test("another user of the machine cannot read a data directory that the platform
 
 test("a start restricts permissions that an earlier release left open, and leaves other files unchanged", async () => {
   await using platform = await Platform.open(openWay);
-  const { data } = platform.place;
+  const { data } = platform.workspace;
   await openEndpoint(platform);
   await platform.stop();
   for (const path of ["", ...ownDirectories]) chmodSync(join(data, path), 0o755);
@@ -81,13 +81,13 @@ test("a start restricts permissions that an earlier release left open, and leave
 });
 
 test("a root directory with other files is left unchanged, and the log says so", async () => {
-  await using platform = await Platform.open(async (place) => {
-    await openWay(place);
-    mkdirSync(join(place.data, "records"));
-    writeFileSync(join(place.data, "notes.txt"), "everybody's");
-    chmodSync(place.data, 0o755);
+  await using platform = await Platform.open(async (workspace) => {
+    await openWay(workspace);
+    mkdirSync(join(workspace.data, "records"));
+    writeFileSync(join(workspace.data, "notes.txt"), "everybody's");
+    chmodSync(workspace.data, 0o755);
   });
-  const { data } = platform.place;
+  const { data } = platform.workspace;
   assert.equal(lstatSync(data).mode & 0o777, 0o755);
   assert.deepEqual(
     openPaths(data).filter((path) => path !== ""),

@@ -26,12 +26,12 @@ function open(more = "", flags: readonly string[] = []): Promise<Serving> {
 
 /** A request that blocks its model; `release` unblocks it. */
 async function hold(serving: Serving, model: string, name: string) {
-  const answer = infer(serving.server.httpPort, model, faultyRequest(`hold ${name}`));
+  const response = infer(serving.server.httpPort, model, faultyRequest(`hold ${name}`));
   // A rejection is checked later, and must not fail the test now.
-  answer.catch(() => {});
+  response.catch(() => {});
   const marker = join(serving.repository, model, name);
   const pid = await pidIn(`${marker}.running`);
-  return { answer, pid, release: () => writeFile(`${marker}.go`, "") };
+  return { answer: response, pid, release: () => writeFile(`${marker}.go`, "") };
 }
 
 const zygoteOf = (serving: Serving) => {
@@ -65,22 +65,22 @@ test("workers that are killed one after another fail their executing requests; w
   await using serving = await open();
   const { httpPort } = serving.server;
   const words = ["a", "b", "c", "d"];
-  const held = new Map<string, ReturnType<typeof infer>>();
+  const pending = new Map<string, ReturnType<typeof infer>>();
   const waiting = [];
   for (const word of words) {
-    const answer = infer(httpPort, "held", faultyRequest(`hold ${word}`));
+    const response = infer(httpPort, "held", faultyRequest(`hold ${word}`));
     // The process ids are read again after the worker was killed.
-    answer.catch(() => {});
-    held.set(join(serving.repository, "held", `${word}.running`), answer);
+    response.catch(() => {});
+    pending.set(join(serving.repository, "held", `${word}.running`), response);
     for (let count = 0; count < 8; count++) waiting.push(infer(httpPort, "held", faultyRequest("pid")));
     if (word === "a") await pidIn(join(serving.repository, "held", "a.running"));
   }
   // Requests of several connections may arrive in any order.
-  while (held.size > 0) {
-    const path = await until("one of them runs", () => [...held.keys()].find((each) => existsSync(each)));
+  while (pending.size > 0) {
+    const path = await until("one of them runs", () => [...pending.keys()].find((each) => existsSync(each)));
     process.kill(await pidIn(path), "SIGKILL");
-    assert.match(errorOf(await held.get(path)!, 500), /^Stub process 'held_0' is not healthy\. \(signal SIGKILL\)$/);
-    held.delete(path);
+    assert.match(errorOf(await pending.get(path)!, 500), /^Stub process 'held_0' is not healthy\. \(signal SIGKILL\)$/);
+    pending.delete(path);
   }
   const pids = (await Promise.all(waiting)).map(textOf);
   assert.equal(pids.length, 8 * words.length);
@@ -122,7 +122,7 @@ class TritonPythonModel:
   await second.release();
   assert.equal((await second.answer).status, 200);
   const meanwhile = Array.from({ length: 4 }, () => infer(httpPort, "pair", faultyRequest("pid")));
-  for (const answer of await Promise.all([...waiting, ...meanwhile])) assert.equal(answer.status, 200);
+  for (const response of await Promise.all([...waiting, ...meanwhile])) assert.equal(response.status, 200);
   await rm(join(serving.repository, "pair", "second-start"));
 });
 
@@ -145,9 +145,9 @@ ensemble_scheduling { step [
   assert.equal(loaded.status, 200, loaded.body.toString());
   await assertEchoes(httpPort, "chain");
   await writeFile(join(serving.repository, "bystander", "x.go"), "");
-  const answer = infer(httpPort, "chain", faultyRequest("hold x"));
+  const response = infer(httpPort, "chain", faultyRequest("hold x"));
   process.kill(await pidIn(join(serving.repository, "held", "x.running")), "SIGKILL");
-  assert.match(errorOf(await answer, 500), /Stub process 'held_0' is not healthy\. \(signal SIGKILL\)/);
+  assert.match(errorOf(await response, 500), /Stub process 'held_0' is not healthy\. \(signal SIGKILL\)/);
   await until(
     "the ensemble responds again",
     async () => (await infer(httpPort, "chain", faultyRequest("echo"))).status === 200,
@@ -157,13 +157,13 @@ ensemble_scheduling { step [
 test("kill -9 of the zygote affects no loaded model, and the next load starts another zygote", async () => {
   await using serving = await open();
   const { httpPort } = serving.server;
-  const held = await hold(serving, "held", "a");
+  const pending = await hold(serving, "held", "a");
   const zygote = zygoteOf(serving);
   process.kill(zygote, "SIGKILL");
   await until("it is gone", () => !descendantsOf(serving.server.pid).some(({ pid }) => pid === zygote));
   await assertEchoes(httpPort, "bystander");
-  await held.release();
-  assert.equal((await held.answer).status, 200);
+  await pending.release();
+  assert.equal((await pending.answer).status, 200);
   await writeFaultyModel(serving.repository, "another");
   assert.equal((await load(httpPort, "another")).status, 200);
   await assertEchoes(httpPort, "another");
@@ -182,8 +182,8 @@ test("loads continue while a zygote with more preloaded modules replaces one tha
   await assertEchoes(httpPort, "bystander");
   for (const name of ["first", "second", "third"]) {
     await writeFaultyModel(serving.repository, name);
-    const answer = await load(httpPort, name);
-    assert.equal(answer.status, 200, answer.body.toString());
+    const response = await load(httpPort, name);
+    assert.equal(response.status, 200, response.body.toString());
     await assertEchoes(httpPort, name);
   }
 });
@@ -192,9 +192,9 @@ test("a worker that dies after its zygote is restarted", async () => {
   await using serving = await open();
   const { httpPort } = serving.server;
   process.kill(zygoteOf(serving), "SIGKILL");
-  const held = await hold(serving, "held", "a");
-  process.kill(held.pid, "SIGKILL");
-  errorOf(await held.answer, 500);
+  const pending = await hold(serving, "held", "a");
+  process.kill(pending.pid, "SIGKILL");
+  errorOf(await pending.answer, 500);
   await until("it responds again", async () => (await infer(httpPort, "held", faultyRequest("echo"))).status === 200);
 });
 
@@ -203,9 +203,9 @@ test("kill -9 of the server ends every process below it, hung models and orphans
   const { httpPort, pid } = serving.server;
   assert.equal((await infer(httpPort, "bystander", faultyRequest("orphan"))).status, 200);
   const spinning = infer(httpPort, "bystander", faultyRequest("spin"));
-  const held = await hold(serving, "held", "a");
+  const pending = await hold(serving, "held", "a");
   await pidIn(join(serving.repository, "bystander", "spin.running"));
-  const cut = [assert.rejects(spinning), assert.rejects(held.answer)];
+  const cut = [assert.rejects(spinning), assert.rejects(pending.answer)];
   assert.ok(processesMarked(serving.mark).length >= 5);
   process.kill(pid, "SIGKILL");
   await Promise.all(cut);
@@ -217,7 +217,7 @@ test("a server that is stopped first completes its running requests, rejects new
   const { httpPort } = serving.server;
   const silent = connect(httpPort, "127.0.0.1");
   const silentEnded = new Promise((resolve) => silent.once("close", resolve).resume());
-  const held = await hold(serving, "held", "a");
+  const pending = await hold(serving, "held", "a");
   const stopped = serving.server.stop();
   await silentEnded;
   // A repeated signal arrives during the stop.
@@ -228,18 +228,18 @@ test("a server that is stopped first completes its running requests, rejects new
       () => true,
     ),
   );
-  await held.release();
-  assert.equal((await held.answer).status, 200);
+  await pending.release();
+  assert.equal((await pending.answer).status, 200);
   assert.equal(await stopped, 0);
   await assertNothingLeft(serving);
 });
 
 test("a server that is stopped while a model hangs exits with 1 after its exit timeout, and leaves nothing behind", async () => {
   await using serving = await open("", ["--exit-timeout-secs=1"]);
-  const told = infer(serving.server.httpPort, "held", faultyRequest("spin"));
+  const reported = infer(serving.server.httpPort, "held", faultyRequest("spin"));
   await pidIn(join(serving.repository, "held", "spin.running"));
   assert.equal(await serving.server.stop(), 1);
-  assert.match(errorOf(await told, 503), /^model 'held' version 1 was ended while it executed: the server exits/);
+  assert.match(errorOf(await reported, 503), /^model 'held' version 1 was ended while it executed: the server exits/);
   await assertNothingLeft(serving);
 });
 

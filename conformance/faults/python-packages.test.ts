@@ -75,11 +75,11 @@ test("a model finds the packages of its Environment, from a directory of wheels,
     const body =
       "import galatea_probe\ntold = lambda: dict(version=galatea_probe.version, started=os.environ['STARTED_AS'], now=str(os.getuid()))";
     const modelDataUrl = await upload(platform, modelTelling(body));
-    const wanted = `galatea-probe==${version}`;
+    const expected = `galatea-probe==${version}`;
     await createEndpoint(platform, {
       name: "packages",
       modelDataUrl,
-      environment: { GALATEA_PYTHON_PACKAGES: wanted },
+      environment: { GALATEA_PYTHON_PACKAGES: expected },
     });
     await endpointIs(platform, "packages", "InService");
     const seen = await told(platform, "packages");
@@ -87,7 +87,7 @@ test("a model finds the packages of its Environment, from a directory of wheels,
     assert.equal(seen["started"], seen["now"]);
     assert.ok(process.getuid?.() !== 0 || seen["started"] !== "0", "it started as the server's user");
   } finally {
-    await removeMade(platform.place.data);
+    await removeMade(platform.workspace.data);
     await rm(wheels, { recursive: true });
   }
 });
@@ -96,13 +96,13 @@ test("an owner's HOME, proxies and certificates do not say where packages come f
   const wheels = await mkdtemp(join(tmpdir(), "galatea-wheels-"));
   const own = `${version}.1`;
   await promisify(execFile)("python3", ["-c", writeWheel, wheels, own]);
-  const asked: string[] = [];
+  const requested: string[] = [];
   const server = createServer((request, response) => {
-    asked.push(`${request.method} ${request.url}`);
+    requested.push(`${request.method} ${request.url}`);
     response.writeHead(404).end();
   });
   server.on("connect", (request, socket) => {
-    asked.push(`CONNECT ${request.url}`);
+    requested.push(`CONNECT ${request.url}`);
     socket.destroy();
   });
   await once(server.listen(0, "127.0.0.1"), "listening");
@@ -117,7 +117,7 @@ test("an owner's HOME, proxies and certificates do not say where packages come f
   }
   await using platform = await Platform.open(async () => {}, { env: { PIP_FIND_LINKS: wheels } });
   try {
-    const wanted = `galatea-probe==${own}`;
+    const expected = `galatea-probe==${own}`;
     await createEndpoint(platform, {
       name: "choosing",
       modelDataUrl: await upload(
@@ -127,7 +127,7 @@ test("an owner's HOME, proxies and certificates do not say where packages come f
         ),
       ),
       environment: {
-        GALATEA_PYTHON_PACKAGES: wanted,
+        GALATEA_PYTHON_PACKAGES: expected,
         HOME: home,
         HTTP_PROXY: url,
         http_proxy: url,
@@ -140,10 +140,10 @@ test("an owner's HOME, proxies and certificates do not say where packages come f
     });
     await endpointIs(platform, "choosing", "InService");
     const { version: found, pip } = await told(platform, "choosing");
-    assert.deepEqual([found, asked], [own, []]);
+    assert.deepEqual([found, requested], [own, []]);
     assert.deepEqual(pip, ["GALATEA_PYTHON_PACKAGES"]);
   } finally {
-    await removeMade(platform.place.data);
+    await removeMade(platform.workspace.data);
     server.close();
     await rm(wheels, { recursive: true });
   }

@@ -337,8 +337,13 @@ const refused: readonly [sentence: string, sent: Sent, status: number, text: str
 
 for (const [sentence, sent, status, text] of refused) {
   test(`refused: ${sentence}`, async () => {
-    const answer = await infer(port, "faulty", sent.body, sent.headers === undefined ? {} : { headers: sent.headers });
-    const error = errorOf(answer, status);
+    const response = await infer(
+      port,
+      "faulty",
+      sent.body,
+      sent.headers === undefined ? {} : { headers: sent.headers },
+    );
+    const error = errorOf(response, status);
     assert.ok(error.includes(text), error);
     await assertEchoes(port, "faulty");
   });
@@ -393,16 +398,16 @@ const bytes: readonly [sentence: string, bytes: string, status: number, text: st
 ];
 for (const [sentence, sent, status, text] of bytes) {
   test(`refused on the wire: ${sentence}`, async () => {
-    const answer = await sendBytes(port, sent);
-    assert.deepEqual(answer, { status, body: JSON.stringify({ error: text }) });
+    const response = await sendBytes(port, sent);
+    assert.deepEqual(response, { status, body: JSON.stringify({ error: text }) });
     await assertEchoes(port, "faulty");
   });
 }
 
 test("NaN and the infinities pass as JSON words and as bytes, bit for bit", async () => {
   const words = faultyRequest("echo").replace("[1,2,3]", "[NaN,Infinity,-Infinity]");
-  const answer = await infer(port, "faulty", words);
-  assert.match(answer.body.toString(), /"data":\[NaN,Infinity,-Infinity\]/);
+  const response = await infer(port, "faulty", words);
+  assert.match(response.body.toString(), /"data":\[NaN,Infinity,-Infinity\]/);
   const payload = Buffer.from("0100c07fffffff7f000080ff00000080", "hex");
   const sent = binary([what, inTail("VALUE", "FP32", [4], 16)], payload);
   const wished = Buffer.from(

@@ -47,10 +47,10 @@ class Load {
   #answeredMs = performance.now();
 
   constructor() {
-    this.#clients = Array.from({ length: clientCount }, (_, index) => this.#ask(index));
+    this.#clients = Array.from({ length: clientCount }, (_, index) => this.#sendRequest(index));
   }
 
-  async #ask(from: number): Promise<void> {
+  async #sendRequest(from: number): Promise<void> {
     for (let index = from; !this.#stop.signal.aborted; index += clientCount) {
       try {
         await invoked(this.#runtime, names[index % endpointCount] ?? "", "echo");
@@ -72,8 +72,8 @@ class Load {
 }
 
 async function invoked(runtime: SageMakerRuntimeClient, name: string, does: string): Promise<string> {
-  const asked = { EndpointName: name, ContentType: "application/json", Body: faultyRequest(does) };
-  return (await runtime.send(new InvokeEndpointCommand(asked))).Body.transformToString();
+  const requested = { EndpointName: name, ContentType: "application/json", Body: faultyRequest(does) };
+  return (await runtime.send(new InvokeEndpointCommand(requested))).Body.transformToString();
 }
 
 /** Returns the process of each endpoint's model; each load starts another one. */

@@ -60,18 +60,18 @@ test("kill -9 while the platform restores its instances loses none of them", asy
 test("galatea restart: a running request completes, new requests wait, and no model is loaded again", async () => {
   const pids = await workerPids();
   const stop = new AbortController();
-  let answered = 0;
-  const asking = (async () => {
+  let responseCount = 0;
+  const pending = (async () => {
     while (!stop.signal.aborted) {
       await invoke(platform, "many", "a.tar.gz", faultyRequest("echo"));
-      answered += 1;
+      responseCount += 1;
     }
   })();
   await platform.restart();
-  const before = answered;
-  await until("requests succeed after it", () => answered > before);
+  const before = responseCount;
+  await until("requests succeed after it", () => responseCount > before);
   stop.abort();
-  await asking;
+  await pending;
   assert.deepEqual(await workerPids(), pids);
 });
 

@@ -36,7 +36,7 @@ async function deploy(name: string, text: string): Promise<void> {
       PrimaryContainer: {
         Image: image,
         ModelDataUrl: `s3://${bucket}/${name}.tar.gz`,
-        Environment: { FAULTS_MEETING: platform.place.meeting },
+        Environment: { FAULTS_MEETING: platform.workspace.meeting },
       },
     }),
   );
@@ -58,27 +58,27 @@ async function deploy(name: string, text: string): Promise<void> {
 
 /** A request that blocks its model until `release` is called. */
 function hold(name: string, word: string) {
-  const answer = invoke(platform, name, null, faultyRequest(`hold ${word}`));
-  answer.catch(() => {});
-  const marker = join(platform.place.meeting, word);
-  return { answer, running: () => pidIn(`${marker}.running`), go: () => writeFile(`${marker}.go`, "") };
+  const response = invoke(platform, name, null, faultyRequest(`hold ${word}`));
+  response.catch(() => {});
+  const marker = join(platform.workspace.meeting, word);
+  return { answer: response, running: () => pidIn(`${marker}.running`), go: () => writeFile(`${marker}.go`, "") };
 }
 
 test("as many requests as MaxConcurrency says are executed at the same time, each in a worker of its own", async () => {
   await deploy("wide", program);
-  const held = Array.from({ length: concurrency }, (_, index) => hold("wide", `wide-${index}`));
-  const pids = await Promise.all(held.map(({ running }) => running()));
+  const pending = Array.from({ length: concurrency }, (_, index) => hold("wide", `wide-${index}`));
+  const pids = await Promise.all(pending.map(({ running }) => running()));
   assert.equal(new Set(pids).size, concurrency);
-  await Promise.all(held.map(({ go }) => go()));
-  for (const { answer } of held) assert.match(await answer, /"OUT"/);
+  await Promise.all(pending.map(({ go }) => go()));
+  for (const { answer } of pending) assert.match(await answer, /"OUT"/);
 });
 
 test("workers that do not fit the variant's memory are not started; the other workers execute their requests", async () => {
   const large = program.replace("self.kept = []", "self.kept = [np.ones(300 << 20, np.uint8)]");
   await deploy("large", large);
-  const held = Array.from({ length: concurrency }, (_, index) => hold("large", `large-${index}`));
+  const pending = Array.from({ length: concurrency }, (_, index) => hold("large", `large-${index}`));
   const pids = new Set<number>();
-  for (const { answer, running, go } of held) {
+  for (const { answer, running, go } of pending) {
     pids.add(await running());
     await go();
     assert.match(await answer, /"OUT"/);

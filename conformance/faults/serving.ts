@@ -39,7 +39,7 @@ export interface ServingOptions {
 export async function createWorkspace(): Promise<Workspace> {
   const directory = await mkdtemp(join(tmpdir(), "galatea-faults-"));
   const at = (name: string) => join(directory, name);
-  const place = {
+  const location = {
     directory,
     repository: at("repository"),
     mlRoot: at("ml"),
@@ -48,59 +48,59 @@ export async function createWorkspace(): Promise<Workspace> {
     mark: `TMPDIR=${at("tmp")}\0`,
     meeting: at("meeting"),
   };
-  for (const path of [place.repository, join(place.mlRoot, "models"), place.data, place.temporary]) {
+  for (const path of [location.repository, join(location.mlRoot, "models"), location.data, location.temporary]) {
     await mkdir(path, { recursive: true });
   }
-  await mkdir(place.meeting);
-  await chmod(place.meeting, 0o777);
-  await shareMadePython(place.data);
-  return place;
+  await mkdir(location.meeting);
+  await chmod(location.meeting, 0o777);
+  await shareMadePython(location.data);
+  return location;
 }
 
 /** `galatea serve` over its own repository, with explicit model control unless the flags select another mode. */
 export async function openServing(options: ServingOptions = {}): Promise<Serving> {
-  const place = await createWorkspace();
+  const workspace = await createWorkspace();
   try {
-    await options.write?.(place);
+    await options.write?.(workspace);
     const server = await startGalatea({
-      repositories: [place.repository],
-      flags: [`--data=${place.data}`, `--ml-root=${place.mlRoot}`, ...(options.flags ?? [])],
-      env: { TMPDIR: place.temporary, NODE_COMPILE_CACHE: compileCache, ...options.env },
+      repositories: [workspace.repository],
+      flags: [`--data=${workspace.data}`, `--ml-root=${workspace.mlRoot}`, ...(options.flags ?? [])],
+      env: { TMPDIR: workspace.temporary, NODE_COMPILE_CACHE: compileCache, ...options.env },
     });
     return {
-      ...place,
+      ...workspace,
       server,
       [Symbol.asyncDispose]: async () => {
         try {
-          assertNoSharedMemory(place);
+          assertNoSharedMemory(workspace);
           await server.stop();
-          await assertNothingLeft(place);
+          await assertNothingLeft(workspace);
         } finally {
-          await rm(place.directory, { recursive: true, force: true });
+          await rm(workspace.directory, { recursive: true, force: true });
         }
       },
     };
   } catch (error) {
-    await rm(place.directory, { recursive: true, force: true });
+    await rm(workspace.directory, { recursive: true, force: true });
     throw error;
   }
 }
 
 /** Tensors are in memory files without a name: none of our processes may have a file in /dev/shm. */
-export function assertNoSharedMemory(place: Workspace): void {
-  const names = processesMarked(place.mark).flatMap(({ pid }) => sharedMemoryNames(pid));
+export function assertNoSharedMemory(workspace: Workspace): void {
+  const names = processesMarked(workspace.mark).flatMap(({ pid }) => sharedMemoryNames(pid));
   assert.deepEqual(names, [], "names in /dev/shm");
 }
 
 /** Checks that no process and no temporary file is left. Processes get a moment, because the kernel ends them after their parent. */
-export async function assertNothingLeft(place: Workspace): Promise<void> {
-  await assertNoProcesses(place);
-  assert.deepEqual(await readdir(place.temporary, { recursive: true }), [], "files left in the temporary folder");
+export async function assertNothingLeft(workspace: Workspace): Promise<void> {
+  await assertNoProcesses(workspace);
+  assert.deepEqual(await readdir(workspace.temporary, { recursive: true }), [], "files left in the temporary folder");
 }
 
-export async function assertNoProcesses(place: Workspace): Promise<void> {
-  await until("all processes have ended", () => processesMarked(place.mark).length === 0).catch(() => {
-    const left = processesMarked(place.mark);
+export async function assertNoProcesses(workspace: Workspace): Promise<void> {
+  await until("all processes have ended", () => processesMarked(workspace.mark).length === 0).catch(() => {
+    const left = processesMarked(workspace.mark);
     for (const { pid } of left) process.kill(pid, "SIGKILL");
     assert.deepEqual(left, [], "processes left behind");
   });

@@ -18,18 +18,18 @@ const roundsMax = 30;
 const roundsMin = 5;
 
 /** An environment with an activation script and the interpreter of the product's environment. */
-async function writeEnvironment(place: Workspace): Promise<string> {
-  const directory = join(place.directory, "environment");
+async function writeEnvironment(workspace: Workspace): Promise<string> {
+  const directory = join(workspace.directory, "environment");
   await mkdir(join(directory, "bin"), { recursive: true });
-  const found = await readdir(join(place.data, "python"));
-  const made = found.find((name) => /^[0-9a-f]{16}$/.test(name));
-  assert.ok(made, "the product's Python environment has been created");
+  const found = await readdir(join(workspace.data, "python"));
+  const generated = found.find((name) => /^[0-9a-f]{16}$/.test(name));
+  assert.ok(generated, "the product's Python environment has been created");
   const python = join(directory, "bin", "python");
-  await writeFile(python, `#!/bin/sh\nexec ${join(place.data, "python", made, "bin", "python")} "$@"\n`);
+  await writeFile(python, `#!/bin/sh\nexec ${join(workspace.data, "python", generated, "bin", "python")} "$@"\n`);
   await chmod(python, 0o755);
   await writeFile(
     join(directory, "bin", "activate"),
-    `touch ${join(place.directory, "reached.activate")}\nsleep 0.05\n`,
+    `touch ${join(workspace.directory, "reached.activate")}\nsleep 0.05\n`,
   );
   return directory;
 }
@@ -63,23 +63,27 @@ function momentOf(random: () => number): Moment {
   return event === undefined ? { afterMs: random() * 1500 } : { event, afterMs: random() < 0.5 ? 0 : random() * 60 };
 }
 
-async function isReached(place: Workspace, moment: Moment, seen: { pid: number; printed: string }): Promise<boolean> {
+async function isReached(
+  workspace: Workspace,
+  moment: Moment,
+  seen: { pid: number; printed: string },
+): Promise<boolean> {
   if (!("event" in moment)) return true;
   if (moment.event === "spawned") return descendantsOf(seen.pid).length > 0;
   if (moment.event === "ready") return seen.printed.includes("Started HTTPService");
-  return (await stat(join(place.directory, `reached.${moment.event}`)).catch(() => null)) !== null;
+  return (await stat(join(workspace.directory, `reached.${moment.event}`)).catch(() => null)) !== null;
 }
 
-async function round(place: Workspace, seed: number): Promise<void> {
+async function round(workspace: Workspace, seed: number): Promise<void> {
   const moment = momentOf(seededRandom(seed));
   const what = `round ${seed}, ${JSON.stringify(moment)}`;
-  for (const event of events) await rm(join(place.directory, `reached.${event}`), { force: true });
-  const flags = ["--http-port=0", "--allow-metrics=false", "--allow-grpc=false", `--data=${place.data}`];
-  const child = spawn(process.execPath, [main, "serve", `--model-repository=${place.repository}`, ...flags], {
+  for (const event of events) await rm(join(workspace.directory, `reached.${event}`), { force: true });
+  const flags = ["--http-port=0", "--allow-metrics=false", "--allow-grpc=false", `--data=${workspace.data}`];
+  const child = spawn(process.execPath, [main, "serve", `--model-repository=${workspace.repository}`, ...flags], {
     env: {
       PATH: process.env["PATH"] ?? "",
-      HOME: place.directory,
-      TMPDIR: place.temporary,
+      HOME: workspace.directory,
+      TMPDIR: workspace.temporary,
       NODE_COMPILE_CACHE: compileCache,
     },
     stdio: ["ignore", "pipe", "pipe"],
@@ -92,7 +96,8 @@ async function round(place: Workspace, seed: number): Promise<void> {
   });
   // Before the process listens for the signal, the system ends it; that is not a stop by the server.
   const isOver = () => child.exitCode !== null || child.signalCode !== null;
-  while (!isOver() && !(await isReached(place, moment, seen))) await new Promise((resolve) => setTimeout(resolve, 1));
+  while (!isOver() && !(await isReached(workspace, moment, seen)))
+    await new Promise((resolve) => setTimeout(resolve, 1));
   await new Promise((resolve) => setTimeout(resolve, moment.afterMs));
   child.kill("SIGTERM");
   const timer = new Promise<"late">((resolve) => setTimeout(() => resolve("late"), endedWithinMs).unref());
@@ -100,22 +105,22 @@ async function round(place: Workspace, seed: number): Promise<void> {
   if (end === "late") child.kill("SIGKILL");
   assert.ok(["0", "SIGTERM"].includes(end), `${what}: it ended with ${end}\n${seen.printed}`);
   if ("event" in moment) assert.equal(end, "0", `${what}: it ended with ${end}\n${seen.printed}`);
-  await assertNothingLeft(place);
+  await assertNothingLeft(workspace);
 }
 
 test("a server that is stopped at any moment of its start exits at once, and leaves nothing behind", async () => {
-  const place = await createWorkspace();
+  const workspace = await createWorkspace();
   try {
-    const environment = await writeEnvironment(place);
+    const environment = await writeEnvironment(workspace);
     const parameter = `parameters { key: "EXECUTION_ENV_PATH" value { string_value: "${environment}" } }`;
     for (const name of ["packed", "packed_too"])
-      await writeFaultyModel(place.repository, name, { more: parameter, text: program(place.directory) });
-    await writeFaultyModel(place.repository, "plain", { text: program(place.directory) });
+      await writeFaultyModel(workspace.repository, name, { more: parameter, text: program(workspace.directory) });
+    await writeFaultyModel(workspace.repository, "plain", { text: program(workspace.directory) });
     const untilMs = performance.now() + budgetMs;
     const firstSeed = Number(process.env["GALATEA_STOPS_SEED"] ?? 1);
     for (let count = 0; count < roundsMax && (count < roundsMin || performance.now() < untilMs); count++)
-      await round(place, firstSeed + count);
+      await round(workspace, firstSeed + count);
   } finally {
-    await rm(place.directory, { recursive: true, force: true });
+    await rm(workspace.directory, { recursive: true, force: true });
   }
 });

@@ -73,25 +73,25 @@ after(() => serving[Symbol.asyncDispose]());
 const open = (model = "piped") => openStream(serving.server.grpcPort, model);
 const left = (name: string, model = "streaming") => leftBy(serving.repository, model, name);
 
-async function assertAnswers(): Promise<void> {
+async function assertResponses(): Promise<void> {
   using stream = open();
   stream.send("sender.send(answer('well'), FINAL)");
-  await until("the ensemble responds", () => stream.answers.length > 0);
-  assert.deepEqual(stream.answers, ["WELL, final"]);
+  await until("the ensemble responds", () => stream.results.length > 0);
+  assert.deepEqual(stream.results, ["WELL, final"]);
 }
 
 test("kill -9 of the decoupled step's worker ends the stream, and the next request succeeds", async () => {
   using stream = open();
   stream.send("leave('pid', os.getpid()); sender.send(answer('one')); model.kept['sender'] = sender");
-  await until("a response arrived", () => stream.answers.length === 1);
+  await until("a response arrived", () => stream.results.length === 1);
   process.kill(Number(await left("pid")), "SIGKILL");
-  await until("the stream has ended", () => stream.answers.length === 2);
-  assert.equal(stream.answers[0], "ONE");
+  await until("the stream has ended", () => stream.results.length === 2);
+  assert.equal(stream.results[0], "ONE");
   assert.match(
-    stream.answers[1]!,
+    stream.results[1]!,
     /^error: in ensemble 'piped', Stub process 'streaming_0_0' is not healthy\. \(signal SIGKILL\), final$/,
   );
-  await assertAnswers();
+  await assertResponses();
 });
 
 test("kill -9 of a later step's worker ends the stream, and the decoupled model is notified of the cancellation", async () => {
@@ -108,43 +108,43 @@ test("kill -9 of a later step's worker ends the stream, and the decoupled model 
     ),
   );
   process.kill(Number(await left("pid", "later")), "SIGKILL");
-  await until("the stream has ended", () => stream.answers.length === 2);
+  await until("the stream has ended", () => stream.results.length === 2);
   assert.match(
-    stream.answers[1]!,
+    stream.results[1]!,
     /^error: in ensemble 'piped', Stub process 'later_0_0' is not healthy\. \(signal SIGKILL\), final$/,
   );
   await left("told");
-  await assertAnswers();
+  await assertResponses();
 });
 
 /** Resolves with a value that the decoupled model itself reports to another client. */
-async function told(expression: string): Promise<string> {
+async function evaluate(expression: string): Promise<string> {
   using stream = open("streaming");
   stream.send(`sender.send(answer(${expression}), FINAL)`);
-  await until("the model reports", () => stream.answers.length > 0);
-  return stream.answers[0]!.replace(/, final$/, "");
+  await until("the model reports", () => stream.results.length > 0);
+  return stream.results[0]!.replace(/, final$/, "");
 }
 
 test("a client that reads nothing stops the first model of an ensemble at a bounded number of responses, and affects no other client", async () => {
   const requests = "for i in range(10): sender.send(large(i, 4096))\\nsender.send(flags=FINAL)";
-  for (const [name, answer] of [
+  for (const [name, response] of [
     ["piped_large", "large(sent, 4096)"],
     ["piped_nested", "large(sent, 4096)"],
     ["piped_twice", `answer('${requests}')`],
   ] as const) {
     using stream = open(name);
     stream.pause();
-    stream.send(endlessResponses(`leave('stopped-${name}', sent)`, answer));
-    const count = await sentWhenStill(told);
+    stream.send(endlessResponses(`leave('stopped-${name}', sent)`, response));
+    const count = await sentWhenStill(evaluate);
     assert.ok(count < 100, `${name}: ${count} responses were produced for a client that reads none`);
     await assertEchoes(serving.server.httpPort, "bystander");
     // Other clients call the same models.
-    await assertAnswers();
+    await assertResponses();
     stream.resume();
-    await until("it goes on when the client reads", () => stream.answers.length > count + 100);
+    await until("it goes on when the client reads", () => stream.results.length > count + 100);
     stream[Symbol.dispose]();
     await left(`stopped-${name}`);
-    await assertAnswers();
+    await assertResponses();
   }
 });
 
@@ -159,49 +159,51 @@ test("the decoupled model is notified of a client that disconnects during the st
       "leave('went', 1)",
     ),
   );
-  await until("a response arrived", () => stream.answers.length === 1);
+  await until("a response arrived", () => stream.results.length === 1);
   stream[Symbol.dispose]();
   await left("went");
-  await assertAnswers();
+  await assertResponses();
 });
 
 test("an unload of the ensemble, or of a step, waits for the last response of a finite stream", async () => {
   for (const name of ["piped", "streaming", "later"]) {
     using stream = open();
     stream.send(inThread("sender.send(answer('one'))", "time.sleep(0.3)", "sender.send(answer('wait'), FINAL)"));
-    await until("a response arrived", () => stream.answers.length === 1);
+    await until("a response arrived", () => stream.results.length === 1);
     await unload(serving.server.httpPort, name);
-    await until("the stream has ended", () => stream.answers.length === 2);
-    assert.deepEqual(stream.answers, ["ONE", "WAIT, final"], name);
+    await until("the stream has ended", () => stream.results.length === 2);
+    assert.deepEqual(stream.results, ["ONE", "WAIT, final"], name);
     await load(serving.server.httpPort, name);
-    if (name === "piped") await assertAnswers();
+    if (name === "piped") await assertResponses();
     else await load(serving.server.httpPort, "piped");
   }
-  await assertAnswers();
+  await assertResponses();
 });
 
 test("an unload ends a stream that does not end", async () => {
   using stream = open();
   stream.send("model.kept['sender'] = sender; sender.send(answer('one'))");
-  await until("a response arrived", () => stream.answers.length === 1);
+  await until("a response arrived", () => stream.results.length === 1);
   await unload(serving.server.httpPort, "piped");
-  await until("the stream has ended", () => stream.answers.length === 2);
-  assert.match(stream.answers[1]!, /^error: model 'piped' version 1 was ended while it executed: .*, final$/);
+  await until("the stream has ended", () => stream.results.length === 2);
+  assert.match(stream.results[1]!, /^error: model 'piped' version 1 was ended while it executed: .*, final$/);
   await load(serving.server.httpPort, "piped");
-  await assertAnswers();
+  await assertResponses();
 });
 
 test("many concurrent streams over one ensemble get all responses", async () => {
-  const [streamCount, answerCount] = [20, 30];
+  const [streamCount, responseCount] = [20, 30];
   const streams = Array.from({ length: streamCount }, () => open());
   try {
     for (const stream of streams)
       stream.send(
-        inThread(`for i in range(${answerCount}): sender.send(answer(i))`, "sender.send(answer('end'), FINAL)"),
+        inThread(`for i in range(${responseCount}): sender.send(answer(i))`, "sender.send(answer('end'), FINAL)"),
       );
-    await until("all responses arrived", () => streams.every(({ answers }) => answers.length === answerCount + 1));
-    for (const { answers } of streams)
-      assert.deepEqual(answers, [...Array(answerCount).keys(), "END, final"].map(String));
+    await until("all responses arrived", () =>
+      streams.every(({ results: answers }) => answers.length === responseCount + 1),
+    );
+    for (const { results: answers } of streams)
+      assert.deepEqual(answers, [...Array(responseCount).keys(), "END, final"].map(String));
   } finally {
     for (const stream of streams) stream[Symbol.dispose]();
   }

@@ -57,22 +57,22 @@ export const inThread = (...lines: readonly string[]): string =>
   ].join("\n");
 
 /** Responses of 16 KiB without end; `atEnd` runs when the model is notified of the cancellation. */
-export const endlessResponses = (atEnd: string, answer = "large(sent, 4096)"): string =>
+export const endlessResponses = (atEnd: string, response = "large(sent, 4096)"): string =>
   inThread(
     "sent = 0",
     "while not sender.is_cancelled():",
     "  sent += 1",
     "  kept['sent'] = sent",
-    `  sender.send(${answer})`,
+    `  sender.send(${response})`,
     "sender.send(flags=FINAL)",
     atEnd,
   );
 
-/** Returns the number of responses that were sent, once the model sends no more; `tell` evaluates an expression in it. */
-export async function sentWhenStill(tell: (expression: string) => Promise<string>): Promise<number> {
+/** Returns the number of responses that were sent, once the model sends no more; `evaluate` evaluates an expression in it. */
+export async function sentWhenStill(evaluate: (expression: string) => Promise<string>): Promise<number> {
   let before = 0;
   return await until("the model sends no more", async () => {
-    const now = Number(await tell("model.kept.get('sent', 0)"));
+    const now = Number(await evaluate("model.kept.get('sent', 0)"));
     const isSame = now > 0 && now === before;
     before = now;
     return isSame ? now : null;

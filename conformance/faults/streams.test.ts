@@ -18,14 +18,14 @@ const open = () => openStream(serving.server.grpcPort, "streaming");
 const left = (name: string) => leftBy(serving.repository, "streaming", name);
 
 /** Resolves with a value that the model reports to another client. */
-async function told(expression: string): Promise<string> {
+async function evaluate(expression: string): Promise<string> {
   using stream = open();
   stream.send(`sender.send(answer(${expression}), FINAL)`);
-  await until("the model reports", () => stream.answers.length > 0);
-  assert.match(stream.answers[0]!, /, final$/);
-  return stream.answers[0]!.slice(0, -", final".length);
+  await until("the model reports", () => stream.results.length > 0);
+  assert.match(stream.results[0]!, /, final$/);
+  return stream.results[0]!.slice(0, -", final".length);
 }
-const assertAnswers = async () => assert.equal(await told("'well'"), "well");
+const assertResponses = async () => assert.equal(await evaluate("'well'"), "well");
 
 test("kill -9 of the worker between responses ends every open stream with an error, and the next requests succeed", async () => {
   using first = open();
@@ -37,29 +37,29 @@ test("kill -9 of the worker between responses ends every open stream with an err
     stream.send(
       [`leave('pid-${name}', os.getpid())`, "sender.send(answer('one'))", "model.kept[id(sender)] = sender"].join("\n"),
     );
-  await until("both have a response", () => first.answers.length + second.answers.length === 2);
+  await until("both have a response", () => first.results.length + second.results.length === 2);
   process.kill(Number(await left("pid-a")), "SIGKILL");
-  await until("both have ended", () => first.answers.length + second.answers.length === 4);
+  await until("both have ended", () => first.results.length + second.results.length === 4);
   for (const stream of [first, second]) {
-    assert.equal(stream.answers[0], "one");
+    assert.equal(stream.results[0], "one");
     assert.match(
-      stream.answers[1]!,
+      stream.results[1]!,
       /^error: Stub process 'streaming_0_0' is not healthy\. \(signal SIGKILL\), final$/,
     );
     assert.equal(stream.status, null);
   }
-  await assertAnswers();
+  await assertResponses();
 });
 
 test("a client that reads nothing stops the model at a bounded number of responses, and affects no other client", async () => {
   using stream = open();
   stream.pause();
   stream.send(endlessResponses("leave('stopped', sent)"));
-  const count = await sentWhenStill(told);
+  const count = await sentWhenStill(evaluate);
   assert.ok(count < 100, `${count} responses of 16 KiB were produced for a client that reads none`);
   await assertEchoes(serving.server.httpPort, "bystander");
   stream.resume();
-  await until("it goes on when the client reads", () => stream.answers.length > count + 100);
+  await until("it goes on when the client reads", () => stream.results.length > count + 100);
   stream[Symbol.dispose]();
   await left("stopped");
 });
@@ -75,10 +75,10 @@ test("the model is notified of a client that disconnects during the stream, and 
       "leave('went', 'on to the end')",
     ),
   );
-  await until("a response arrived", () => stream.answers.length === 1);
+  await until("a response arrived", () => stream.results.length === 1);
   stream[Symbol.dispose]();
   assert.equal(await left("went"), "on to the end");
-  await assertAnswers();
+  await assertResponses();
 });
 
 test("an execute that waits for its client to read continues when the client disconnects", async () => {
@@ -96,38 +96,38 @@ test("an execute that waits for its client to read continues when the client dis
     await left("begun");
   }
   await left("over");
-  await assertAnswers();
+  await assertResponses();
 });
 
 test("an unload waits for a stream that ends", async () => {
   using stream = open();
   stream.send(inThread("sender.send(answer('one'))", "time.sleep(0.3)", "sender.send(answer('two'), FINAL)"));
-  await until("a response arrived", () => stream.answers.length === 1);
+  await until("a response arrived", () => stream.results.length === 1);
   await unload(serving.server.httpPort, "streaming");
-  await until("the stream has ended", () => stream.answers.length === 2);
-  assert.deepEqual(stream.answers, ["one", "two, final"]);
+  await until("the stream has ended", () => stream.results.length === 2);
+  assert.deepEqual(stream.results, ["one", "two, final"]);
   await load(serving.server.httpPort, "streaming");
 });
 
 test("an unload ends a stream that does not end", async () => {
   using stream = open();
   stream.send("model.kept['sender'] = sender; sender.send(answer('one'))");
-  await until("a response arrived", () => stream.answers.length === 1);
+  await until("a response arrived", () => stream.results.length === 1);
   await unload(serving.server.httpPort, "streaming");
-  await until("the stream has ended", () => stream.answers.length === 2);
-  assert.match(stream.answers[1]!, /^error: model 'streaming' version 1 was ended while it executed: .*, final$/);
+  await until("the stream has ended", () => stream.results.length === 2);
+  assert.match(stream.results[1]!, /^error: model 'streaming' version 1 was ended while it executed: .*, final$/);
   await load(serving.server.httpPort, "streaming");
-  await assertAnswers();
+  await assertResponses();
 });
 
 test("many threads respond to many requests of several streams at once, inside and outside of execute", async () => {
-  const [threadCount, answerCount, requestCount] = [3, 20, 4];
+  const [threadCount, responseCount, requestCount] = [3, 20, 4];
   const code = (isInside: boolean) =>
     [
       "left = [0]",
       "lock = threading.Lock()",
       "def run(sender=sender, left=left, lock=lock):",
-      `  for i in range(${answerCount}):`,
+      `  for i in range(${responseCount}):`,
       "    sender.send(large(i, 3000) if i % 3 else answer('small'))",
       "    sender.is_cancelled()",
       "  with lock:",
@@ -141,11 +141,11 @@ test("many threads respond to many requests of several streams at once, inside a
   using second = open();
   for (const stream of [first, second])
     for (let index = 0; index < requestCount; index++) stream.send(code(index % 2 === 0));
-  const count = requestCount * (threadCount * answerCount + 1);
-  await until("all responses arrived", () => first.answers.length === count && second.answers.length === count);
-  for (const { answers } of [first, second]) {
-    assert.equal(answers.filter((answer) => answer === "last, final").length, requestCount);
-    assert.ok(!answers.some((answer) => answer.startsWith("error")));
+  const count = requestCount * (threadCount * responseCount + 1);
+  await until("all responses arrived", () => first.results.length === count && second.results.length === count);
+  for (const { results: answers } of [first, second]) {
+    assert.equal(answers.filter((response) => response === "last, final").length, requestCount);
+    assert.ok(!answers.some((response) => response.startsWith("error")));
   }
 });
 
@@ -157,6 +157,6 @@ test("a response that is too large for its frame is the model's error, and the n
       "except pb_utils.TritonModelException as error: sender.send(answer(error), FINAL)",
     ].join("\n"),
   );
-  await until("the model is notified", () => stream.answers.length === 1);
-  assert.match(stream.answers[0]!, /^Unable to send response\. Its parameters and small tensors/);
+  await until("the model is notified", () => stream.results.length === 1);
+  assert.match(stream.results[0]!, /^Unable to send response\. Its parameters and small tensors/);
 });

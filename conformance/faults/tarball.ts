@@ -10,11 +10,11 @@ export interface TarEntry {
 
 /** Returns a tar stream of exactly these entries. Other tools would reject most of them. */
 export function tar(entries: readonly TarEntry[]): Buffer {
-  const parts = entries.flatMap((entry) => {
+  const chunks = entries.flatMap((entry) => {
     const body = Buffer.from(entry.body ?? "");
     return [header(entry, body.length), body, Buffer.alloc(-body.length & 511)];
   });
-  return Buffer.concat([...parts, Buffer.alloc(1024)]);
+  return Buffer.concat([...chunks, Buffer.alloc(1024)]);
 }
 
 export function tarball(entries: readonly TarEntry[]): Buffer {

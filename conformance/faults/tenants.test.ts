@@ -58,7 +58,7 @@ function allowed(): string[] {
 async function targets(): Promise<Record<string, unknown>> {
   const victim = Number(await textOf("victim.tar.gz", "pid"));
   const own = Number(await textOf("hostile.tar.gz", "pid"));
-  const { data, meeting } = platform.place;
+  const { data, meeting } = platform.workspace;
   const at = (...names: string[]) => join(data, ...names);
   const files = (directory: string) =>
     readdirSync(directory, { recursive: true, withFileTypes: true }).flatMap((entry) =>
@@ -81,7 +81,7 @@ async function targets(): Promise<Record<string, unknown>> {
     secrets: readdirSync(data)
       .map((entry) => at(entry))
       .filter((path) => path !== at("python")),
-    home: [platform.place.directory, process.env["HOME"] ?? "/root"],
+    home: [platform.workspace.directory, process.env["HOME"] ?? "/root"],
     product: files(fileURLToPath(new URL("../../packages/server/python", import.meta.url))),
     pids: [platform.pid, process.pid, victim, ...others.filter((pid) => pid !== own && pid !== victim)],
     sockets,
@@ -108,12 +108,12 @@ test("a tenant reaches only the documented resources", async () => {
   await new Promise((resolve) => service.once("listening", resolve));
   try {
     assert.equal(await textOf("victim.tar.gz", "offer"), "offered");
-    const asked = {
+    const requested = {
       ...(await targets()),
       service: (service.address() as AddressInfo).port,
       port: Number(new URL(platform.url).port),
     };
-    const outcomes = JSON.parse(await textOf("hostile.tar.gz", `attempts ${JSON.stringify(asked)}`)) as Record<
+    const outcomes = JSON.parse(await textOf("hostile.tar.gz", `attempts ${JSON.stringify(requested)}`)) as Record<
       string,
       string
     >;
@@ -160,5 +160,5 @@ test("a tenant that allocates memory endlessly is ended, and no other tenant", a
   if (isRoot) assert.equal(await textOf("victim.tar.gz", "pid"), victim);
   else assert.match(await textOf("victim.tar.gz", "pid"), /^\d+$/);
   assert.deepEqual(platform.servers(), [server]);
-  assert.ok(processesMarked(platform.place.mark).length > 0);
+  assert.ok(processesMarked(platform.workspace.mark).length > 0);
 });

@@ -42,7 +42,7 @@ async function begin(platform: Platform): Promise<void> {
   };
   await Promise.all(Array.from({ length: 8 }, putNext));
   const model = { Image: image, ModelDataUrl: `s3://${bucket}/model.tar.gz` };
-  const environment = { FAULTS_MEETING: platform.place.meeting };
+  const environment = { FAULTS_MEETING: platform.workspace.meeting };
   await platform.sagemaker.send(
     new CreateModelCommand({
       ModelName: "faulty",
@@ -99,7 +99,7 @@ test("after kill -9 among outputs that are stored in groups every observed outpu
     patientMs,
   );
   assert.equal(job.TransformJobStatus, "Completed", job.FailureReason);
-  const made = await outputs(platform);
-  assert.equal(made.length, objectCount);
-  assert.equal(new Set(made.map(({ etag }) => etag)).size, 1);
+  const created = await outputs(platform);
+  assert.equal(created.length, objectCount);
+  assert.equal(new Set(created.map(({ etag }) => etag)).size, 1);
 });

@@ -30,7 +30,7 @@ if (mayMount()) {
   describe("a small disk under a transform job", () => {
     let platform: Platform;
     const disks: string[] = [];
-    const disk = (name: string) => join(platform.place.data, name);
+    const disk = (name: string) => join(platform.workspace.data, name);
     before(async () => {
       platform = await Platform.open(async ({ data }) => {
         for (const directory of ["objects", "records"]) {
@@ -63,7 +63,7 @@ if (mayMount()) {
         PrimaryContainer: {
           Image: image,
           ModelDataUrl: `s3://${bucket}/model.tar.gz`,
-          Environment: { FAULTS_MEETING: platform.place.meeting, ...large },
+          Environment: { FAULTS_MEETING: platform.workspace.meeting, ...large },
         },
       });
     const create = (name: string, prefix: string) =>
@@ -123,7 +123,9 @@ if (mayMount()) {
       await put("held/a.json", faultyRequest("hold go"));
       await put("held/b.json", faultyRequest("echo"));
       await create("unrecorded", "held/");
-      await until("the first object is at the container", () => existsSync(join(platform.place.meeting, "go.running")));
+      await until("the first object is at the container", () =>
+        existsSync(join(platform.workspace.meeting, "go.running")),
+      );
       await filled(disk("records"), async () => {
         // SQLite overwrites pages of its log before it needs more of the disk.
         let error: { status: number } | null = null;
@@ -134,7 +136,7 @@ if (mayMount()) {
           );
         }
         assert.equal(error?.status, 500);
-        await writeFile(join(platform.place.meeting, "go.go"), "");
+        await writeFile(join(platform.workspace.meeting, "go.go"), "");
         await until("the job's end cannot be recorded", () =>
           platform.log().includes("a transition of the transform job cannot be recorded"),
         );

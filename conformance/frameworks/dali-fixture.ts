@@ -12,12 +12,12 @@ export interface DaliFixture extends FrameworkFixture {
 /** Returns photographs: two of scikit-learn's and one of Matplotlib's. */
 export async function photographsOfPackages(): Promise<{ readonly files: readonly string[]; readonly python: string }> {
   const { python, sitePackages } = await ensureEnvironment(cacheDirectory(process.env), "photographs");
-  const places = [
+  const locations = [
     "sklearn/datasets/images/china.jpg",
     "sklearn/datasets/images/flower.jpg",
     "matplotlib/mpl-data/sample_data/grace_hopper.jpg",
   ];
-  return { files: places.map((place) => join(sitePackages, place)), python };
+  return { files: locations.map((location) => join(sitePackages, location)), python };
 }
 
 /** Starts our server over a repository that DALI wrote, without loaded models. */

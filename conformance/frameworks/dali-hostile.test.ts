@@ -9,7 +9,7 @@ let models: HostileModels;
 before(async () => (models = await openHostile("dali")));
 after(() => models?.[Symbol.asyncDispose]());
 
-async function isAnswered(model: string, factor: number): Promise<void> {
+async function hasResponse(model: string, factor: number): Promise<void> {
   const reply = await infer(models.server, model, [floats("value", [1, 2.5, -3], [1, 3])], ["double"]);
   assert.equal(reply.error, undefined);
   const found = new Float32Array(new Uint8Array(reply.outputs.get("double")!.data).buffer);
@@ -21,7 +21,7 @@ test("damaged and malicious DALI files fail their load with an error, and anothe
     const error = await load(models.server, model);
     assert.notEqual(error, null, `${model} was loaded`);
     assert.match(error!, /^load failed for model '[^']*': version 1 is at UNAVAILABLE state: .{20,}/s, model);
-    await isAnswered("good", 2);
+    await hasResponse("good", 2);
   }
   assert.equal(existsSync(models.marker), false, "a file's own code was run");
 });
@@ -41,7 +41,7 @@ test("the error for an unsupported DALI operator names it", async () => {
 test("handwritten pipelines load, and a memory hint of a petabyte is ignored", async () => {
   for (const model of ["by_hand", "of_2021", "hints"]) {
     assert.equal(await load(models.server, model), null);
-    await isAnswered(model, 1);
+    await hasResponse(model, 1);
   }
 });
 
@@ -50,16 +50,16 @@ test("a pipeline that fails at run time fails only its request", async () => {
     assert.equal(await load(models.server, model), null);
     const reply = await infer(models.server, model, [floats("value", [1, 2], [1, 2])], ["double"]);
     assert.match(reply.error ?? "", /.{20,}/s, model);
-    await isAnswered("good", 2);
+    await hasResponse("good", 2);
   }
 });
 
 test("bit-flipped and truncated DALI files load or fail, and no process dies", async () => {
-  const ask = (model: string) => infer(models.server, model, [floats("value", [1, 2], [1, 2])], ["double"]);
-  const goodAnswers = () => isAnswered("good", 2);
+  const request = (model: string) => infer(models.server, model, [floats("value", [1, 2], [1, 2])], ["double"]);
+  const assertGoodResponses = () => hasResponse("good", 2);
   // Bits in debug names have no effect, so some flipped files load.
-  const flipped = await shareRefused(models, { prefix: "flipped_", ask, goodAnswers });
+  const flipped = await shareRefused(models, { prefix: "flipped_", ask: request, goodAnswers: assertGoodResponses });
   assert.ok(flipped > 1 / 4, `${flipped} of them failed`);
-  const cut = await shareRefused(models, { prefix: "cut_", ask, goodAnswers });
+  const cut = await shareRefused(models, { prefix: "cut_", ask: request, goodAnswers: assertGoodResponses });
   assert.ok(cut > 3 / 4, `${cut} of them failed`);
 });

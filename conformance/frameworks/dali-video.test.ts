@@ -60,8 +60,8 @@ function greysOf({ frames, error }: Event): readonly number[] {
 
 const greys = Array.from({ length: 17 }, (_, index) => 10 + 12 * index);
 
-function assertGreys(answers: readonly Event[], expected: readonly (readonly number[])[]): void {
-  const found = answers.map(greysOf);
+function assertGreys(responses: readonly Event[], expected: readonly (readonly number[])[]): void {
+  const found = responses.map(greysOf);
   assert.deepEqual(
     found.map(({ length }) => length),
     expected.map(({ length }) => length),
@@ -74,15 +74,15 @@ function assertGreys(answers: readonly Event[], expected: readonly (readonly num
 }
 
 test("a video is returned in responses of one batch of frame sequences each, and the next video starts from its first frame", async () => {
-  const whole = 3 * framesOfSequence;
+  const total = 3 * framesOfSequence;
   for (const [model, rest] of [
-    ["padded", [...greys.slice(whole), 0, 0, 0]],
-    ["mixed", [...greys.slice(whole), 0, 0, 0]],
-    ["partial", greys.slice(whole)],
+    ["padded", [...greys.slice(total), 0, 0, 0]],
+    ["mixed", [...greys.slice(total), 0, 0, 0]],
+    ["partial", greys.slice(total)],
   ] as const) {
     assert.equal(await load(fixture.server, model), null);
     for (let time = 0; time < 2; time += 1)
-      assertGreys(await streamed(model, seventeenFrames), [greys.slice(0, whole), rest]);
+      assertGreys(await streamed(model, seventeenFrames), [greys.slice(0, total), rest]);
   }
 });
 

@@ -22,10 +22,10 @@ async function read({ file, ...rest }: TensorFile) {
   return { ...rest, data: await readFile(join(fixture.directory, file)) };
 }
 
-async function isAnswered({ model, inputs, outputs }: Case): Promise<void> {
-  const given = await Promise.all(inputs.map(read));
+async function hasResponse({ model, inputs, outputs }: Case): Promise<void> {
+  const input = await Promise.all(inputs.map(read));
   const names = outputs.map(({ name }) => name);
-  const reply = await infer(fixture.server, model, given, names);
+  const reply = await infer(fixture.server, model, input, names);
   assert.equal(reply.error, undefined, model);
   for (const { name, datatype, shape, data } of await Promise.all(outputs.map(read))) {
     const found = reply.outputs.get(name)!;
@@ -44,7 +44,7 @@ test("further DALI models are forks of the first: their loads import nothing and
   const [first, ...further] = ms;
   // The fastest load counts, because a busy machine may delay any of them.
   assert.ok(Math.min(...further) < first! / 3, `loads took ${ms.map(Math.round).join(", ")} ms`);
-  for (const one of fixture.cases.filter(({ model }) => model === "inception_strings")) await isAnswered(one);
+  for (const one of fixture.cases.filter(({ model }) => model === "inception_strings")) await hasResponse(one);
   for (const [model, megabytes] of [
     ["named", 8],
     ["inception_strings", 30],
@@ -57,11 +57,11 @@ test("further DALI models are forks of the first: their loads import nothing and
 const models = () => [...new Set(fixture.cases.map(({ model }) => model))];
 
 test("pipelines written for a GPU return the same bytes as DALI on the CPU, alone and in a batch", async () => {
-  const made = await readFile(join(fixture.repository, "inception", "1", "model.dali"), "latin1");
-  assert.match(made, /mixed/);
+  const created = await readFile(join(fixture.repository, "inception", "1", "model.dali"), "latin1");
+  assert.match(created, /mixed/);
   for (const model of models()) assert.equal(await load(fixture.server, model), null, model);
-  for (const one of fixture.cases) await isAnswered(one);
-  await Promise.all([...fixture.cases, ...fixture.cases].map(isAnswered));
+  for (const one of fixture.cases) await hasResponse(one);
+  await Promise.all([...fixture.cases, ...fixture.cases].map(hasResponse));
 });
 
 test("decoded and resized photographs are close to the results of an independent decoder and scaler", async () => {
@@ -122,13 +122,13 @@ test("requests with samples of different shapes run in one batch", async () => {
   assert.equal(new Set(sounds.map(({ inputs: [sound] }) => sound!.shape.join())).size, sounds.length);
   const before = await batchesAbove("loudness", 2);
   // Each request has two rows, and all requests have different lengths.
-  for (let round = 0; round < 10; round++) await Promise.all(sounds.map(isAnswered));
+  for (let round = 0; round < 10; round++) await Promise.all(sounds.map(hasResponse));
   assert.ok((await batchesAbove("loudness", 2)) > before, "no batch had more than one request");
 });
 
 test("an invalid image fails its own request and no other request of its batch", async () => {
   assert.equal(await load(fixture.server, "inception_waits"), null);
-  const whole = fixture.cases
+  const complete = fixture.cases
     .filter(({ model, inputs: [picture] }) => model === "inception" && picture!.shape[0] === 1)
     .map((one) => ({ ...one, model: "inception_waits" }));
   const broken = async () => {
@@ -141,8 +141,8 @@ test("an invalid image fails its own request and no other request of its batch",
       /^Runtime error: Critical error in pipeline:\nError in CPU operator `nvidia\.dali\.fn\.decoders\.image`/,
     );
   };
-  assert.equal(whole.length, 3);
-  for (let round = 0; round < 3; round++) await Promise.all([broken(), ...whole.map(isAnswered)]);
+  assert.equal(complete.length, 3);
+  for (let round = 0; round < 3; round++) await Promise.all([broken(), ...complete.map(hasResponse)]);
 });
 
 test("the error for a request whose output samples have different shapes names the shapes", async () => {

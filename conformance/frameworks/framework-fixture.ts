@@ -166,9 +166,9 @@ export async function responds(
   { model, inputs, outputs }: Case,
 ): Promise<void> {
   const read = (file: string) => readFile(join(directory, file));
-  const given = await Promise.all(inputs.map(async ({ file, ...rest }) => ({ ...rest, data: await read(file) })));
+  const input = await Promise.all(inputs.map(async ({ file, ...rest }) => ({ ...rest, data: await read(file) })));
   const names = outputs.map(({ name }) => name);
-  const reply = await infer(server, model, given, names);
+  const reply = await infer(server, model, input, names);
   assert.equal(reply.error, undefined, model);
   assert.deepEqual([...reply.outputs.keys()].sort(), names.toSorted(), model);
   for (const { name, datatype, shape, file } of outputs) {

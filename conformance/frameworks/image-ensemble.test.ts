@@ -83,32 +83,32 @@ test("an ensemble classifies photographs on a single-model and on a multi-model 
   const sentences = await assembleSentences();
   const [first, second] = sentences.golden.map(({ embedding }) => embedding);
   const expected = first!.reduce((sum, one, index) => sum + one * second![index]!, 0);
-  const said = await platform.run(program, [
+  const text = await platform.run(program, [
     join(directory, "models"),
     ...photographs,
     `--sentences=${sentences.repository}`,
     "--scale",
   ]);
-  checkScaled(said);
-  const nearness = Number(/^sentences: (.*)$/m.exec(said)?.[1]);
+  checkScaled(text);
+  const nearness = Number(/^sentences: (.*)$/m.exec(text)?.[1]);
   assert.ok(Math.abs(nearness - expected) < 1e-5, `${nearness}, and not ${expected}`);
   const exact = await exactScores();
   const independent = await scoresOf(photographs);
   const firsts = new Set<string>();
   for (const [index, photograph] of photographs.entries())
     for (const endpoint of ["single", "multi"]) {
-      const line = said.split("\n").find((each) => each.startsWith(`${basename(photograph)} (${endpoint}): `));
+      const line = text.split("\n").find((each) => each.startsWith(`${basename(photograph)} (${endpoint}): `));
       const found = [...line!.matchAll(/(class \d+) ([\d.]+)/g)].map(
         ([, label, score]) => [label, Number(score)] as const,
       );
-      const wanted = best(exact[index]!);
+      const desired = best(exact[index]!);
       assert.deepEqual(
         found.map(([label]) => label),
-        wanted.map(([label]) => label),
+        desired.map(([label]) => label),
         line,
       );
-      for (const [place, [, score]] of found.entries())
-        assert.ok(Math.abs(score - wanted[place]![1]) < 1e-4, `${line}, and not ${JSON.stringify(wanted)}`);
+      for (const [position, [, score]] of found.entries())
+        assert.ok(Math.abs(score - desired[position]![1]) < 1e-4, `${line}, and not ${JSON.stringify(desired)}`);
       // An independent decoder and scaler give nearly the same scores.
       const [label, score] = best(independent[index]!)[0]!;
       assert.equal(found[0]![0], label, line);
@@ -122,7 +122,7 @@ test("two ensembles and a T5 model on one endpoint give the results that each gi
   const t5 = join(directory, "t5");
   const { repository: sentences, golden } = await assembleSentences();
   await assembleT5(t5);
-  const [scores, answers] = await Promise.all([
+  const [scores, responses] = await Promise.all([
     exactScores(),
     referenceResponses(["translate English to German: The house is wonderful.", "My dog likes the sun."]),
   ]);
@@ -130,7 +130,7 @@ test("two ensembles and a T5 model on one endpoint give the results that each gi
     archives: { images: join(directory, "models"), sentences, t5 },
     images: photographs.map((path, index) => ({ path, scores: scores[index] })),
     sentences: golden,
-    t5: answers,
+    t5: responses,
   };
   await writeFile(join(directory, "expected.json"), JSON.stringify(expected));
   await using platform = await ScriptedPlatform.open();

@@ -24,10 +24,10 @@ test("T5 in a packed environment returns the tokens that numpy computes from the
   const expected = await referenceResponses(sentences);
   await using platform = await ScriptedPlatform.openFast(500);
   const words = [join(directory, "models"), ...sentences, "--scale=2"];
-  const said = await platform.run(translateScript, words, { environment: "sagemaker-v2" });
-  checkScaled(said);
-  assert.match(said, /^done$/m);
-  const found = [...said.matchAll(/^tokens: (.*)$/gm)].map(([, tokens = ""]) => JSON.parse(tokens) as number[]);
+  const text = await platform.run(translateScript, words, { environment: "sagemaker-v2" });
+  checkScaled(text);
+  assert.match(text, /^done$/m);
+  const found = [...text.matchAll(/^tokens: (.*)$/gm)].map(([, tokens = ""]) => JSON.parse(tokens) as number[]);
   assert.deepEqual(
     found,
     expected.map(({ answer }) => answer),

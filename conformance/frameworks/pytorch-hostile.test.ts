@@ -18,10 +18,11 @@ before(async () => {
 });
 after(() => models?.[Symbol.asyncDispose]());
 
-const ask = (model: string) => infer(models.server, model, [floats("INPUT__0", [1, 2, 3, 4], [1, 4])], ["OUTPUT__0"]);
+const request = (model: string) =>
+  infer(models.server, model, [floats("INPUT__0", [1, 2, 3, 4], [1, 4])], ["OUTPUT__0"]);
 
-async function goodAnswers(): Promise<void> {
-  const reply = await ask("good");
+async function assertGoodResponses(): Promise<void> {
+  const reply = await request("good");
   assert.equal(reply.error, undefined);
   assert.equal(reply.outputs.get("OUTPUT__0")!.data.length, 16);
 }
@@ -34,7 +35,7 @@ test("damaged PyTorch files and files with code are rejected with an error, and 
     assert.match(error, new RegExp(`failed to load model '${model}': .{10}`, "s"), model);
     assert.ok(!error.includes("signal"), `${model}: ${error}`);
     assert.ok(!existsSync(models.marker), `${model} ran code`);
-    await goodAnswers();
+    await assertGoodResponses();
   }
 });
 
@@ -44,11 +45,11 @@ test("the program in a model file can read only its own files and cannot write a
   const before = await readFile(secret);
   for (const model of asking) {
     assert.equal(await load(models.server, model), null, model);
-    const reply = await ask(model);
+    const reply = await request(model);
     assert.match(reply.error ?? "the call succeeded", /^PyTorch execute failure: .*Permission denied/s, model);
     assert.ok(!existsSync(models.marker), `${model} made a file`);
     assert.deepEqual(await readFile(secret), before, `${model} wrote to a file`);
-    await goodAnswers();
+    await assertGoodResponses();
   }
 });
 
@@ -57,12 +58,13 @@ test("a file that crashes PyTorch ends no other model", async () => {
     (await load(models.server, "deep"))!,
     /^load failed for model 'deep'.*is not healthy\. \(signal SIGSEGV/,
   );
-  await goodAnswers();
+  await assertGoodResponses();
 });
 
 test("bit-flipped (also with corrected checksums) and truncated files end no other model", async () => {
   const shares = ["flipped_", "cut_", "exported_flipped_", "exported_cut_", "resealed_"].map(
-    async (prefix) => [prefix, await shareRefused(models, { prefix, ask, goodAnswers })] as const,
+    async (prefix) =>
+      [prefix, await shareRefused(models, { prefix, ask: request, goodAnswers: assertGoodResponses })] as const,
   );
   for (const [prefix, share] of await Promise.all(shares))
     assert.ok(share > (prefix.includes("cut") ? 0.9 : 0.5), `${share} of those called ${prefix} failed`);

@@ -80,25 +80,25 @@ test("equal model files are in memory once for all models and instances", async 
 
 test("a model's writes to its weights are invisible to other models and to its other instances", async () => {
   for (const model of ["drifting_once", "drifting_twice"]) assert.equal(await load(fixture.server, model), null);
-  const ask = async (model: string) => {
+  const request = async (model: string) => {
     const reply = await infer(fixture.server, model, [floats("INPUT__0", [1])], ["OUTPUT__0"]);
     return numbers(reply.outputs.get("OUTPUT__0")!.data)[0]!;
   };
-  for (const expected of [1, 2, 3]) assert.equal(await ask("drifting_once"), expected);
-  const answers = [];
-  for (let time = 0; time < 8; time++) answers.push(await ask("drifting_twice"));
+  for (const expected of [1, 2, 3]) assert.equal(await request("drifting_once"), expected);
+  const responses = [];
+  for (let time = 0; time < 8; time++) responses.push(await request("drifting_twice"));
   // Each instance counts its own requests, from zero.
-  assert.equal(answers.filter((one) => one === 1).length, new Set(counted(answers)).size, String(answers));
-  assert.equal(await ask("drifting_once"), 4);
+  assert.equal(responses.filter((one) => one === 1).length, new Set(counted(responses)).size, String(responses));
+  assert.equal(await request("drifting_once"), 4);
 });
 
 /** Assigns each response to one of two counters, in the order of arrival; throws if a response fits neither. */
-function counted(answers: readonly number[]): readonly number[] {
+function counted(responses: readonly number[]): readonly number[] {
   const counters: number[] = [];
-  return answers.map((answer) => {
-    const of = answer === 1 ? counters.length : counters.indexOf(answer - 1);
-    assert.ok(of !== -1 && of < 2, `${answers.join(" ")}: ${answer} follows nothing`);
-    counters[of] = answer;
+  return responses.map((result) => {
+    const of = result === 1 ? counters.length : counters.indexOf(result - 1);
+    assert.ok(of !== -1 && of < 2, `${responses.join(" ")}: ${result} follows nothing`);
+    counters[of] = result;
     return of;
   });
 }
@@ -117,21 +117,21 @@ test("the requests of one batch share one forward call", async () => {
       Array.from({ length: rows * 3 * 64 * 64 }, () => 1),
       [rows, 3, 64, 64],
     );
-  const ask = () =>
+  const request = () =>
     Promise.all([1, 2, 1].map((rows) => infer(fixture.server, "resnet50", [ones(rows)], ["OUTPUT__0"])));
-  const replies = await ask();
-  const answers = replies.map(({ outputs }) => outputs.get("OUTPUT__0")!);
+  const replies = await request();
+  const responses = replies.map(({ outputs }) => outputs.get("OUTPUT__0")!);
   assert.deepEqual(
-    answers.map(({ shape }) => shape),
+    responses.map(({ shape }) => shape),
     [
       [1, 1000],
       [2, 1000],
       [1, 1000],
     ],
   );
-  assertClose(answers[2]!.data, answers[0]!.data, "the same picture");
+  assertClose(responses[2]!.data, responses[0]!.data, "the same picture");
   // Only requests that arrive within 20 ms share a batch, which on a busy machine needs several tries.
-  await eventually(async () => (await haveShared(fixture, "resnet50")) || (await ask(), false));
+  await eventually(async () => (await haveShared(fixture, "resnet50")) || (await request(), false));
 });
 
 test("a model may overwrite its input, and every request still gets its own data", async () => {

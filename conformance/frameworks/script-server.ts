@@ -88,14 +88,14 @@ export class ScriptServer implements AsyncDisposable {
   /** Writes an archive's files and loads the archive. Resolves with the response. */
   async load(id: string, files: Readonly<Record<string, string | Buffer>>): Promise<ScriptReply> {
     await writeFiles(join(this.directory, "ml", "models", id, "model"), files);
-    return await this.ask("POST", "/models", JSON.stringify({ model_name: id, url: `/opt/ml/models/${id}/model` }));
+    return await this.call("POST", "/models", JSON.stringify({ model_name: id, url: `/opt/ml/models/${id}/model` }));
   }
 
   invoke(id: string, body: string | Buffer, headers: Readonly<Record<string, string>> = {}): Promise<ScriptReply> {
-    return this.ask("POST", `/models/${id}/invoke`, body, headers);
+    return this.call("POST", `/models/${id}/invoke`, body, headers);
   }
 
-  ask(
+  call(
     method: string,
     path: string,
     body: string | Buffer = "",
@@ -103,7 +103,7 @@ export class ScriptServer implements AsyncDisposable {
   ): Promise<ScriptReply> {
     return new Promise((resolve, reject) => {
       const socketPath = join(this.directory, "s");
-      const asked = request(
+      const outgoing = request(
         { socketPath, method, path, headers: { ...headers, "Content-Length": Buffer.byteLength(body) }, agent: false },
         (response) => {
           const chunks: Buffer[] = [];
@@ -121,8 +121,8 @@ export class ScriptServer implements AsyncDisposable {
           });
         },
       );
-      asked.on("error", reject);
-      asked.end(body);
+      outgoing.on("error", reject);
+      outgoing.end(body);
     });
   }
 

@@ -22,30 +22,30 @@ async function loaded(id: string, script: string): Promise<void> {
   assert.equal(reply.status, 200, reply.body);
 }
 
-function ask(id: string, body: string): ClientRequest {
+function send(id: string, body: string): ClientRequest {
   const socketPath = join(server.directory, "s");
   return request({ socketPath, method: "POST", path: `/models/${id}/invoke`, headers: json }).end(body);
 }
 
 /** Resolves with the response when its head has arrived. */
 async function begun(id: string, body: string): Promise<IncomingMessage> {
-  const [response] = (await once(ask(id, body), "response")) as [IncomingMessage];
+  const [response] = (await once(send(id, body), "response")) as [IncomingMessage];
   return response;
 }
 
 async function chunk(response: IncomingMessage): Promise<string> {
-  const [piece] = (await once(response, "data")) as [Buffer];
+  const [segment] = (await once(response, "data")) as [Buffer];
   response.pause();
-  return piece.toString();
+  return segment.toString();
 }
 
 /** Resolves with the received part of a response that breaks off. */
 function brokenOff(id: string, body: string): Promise<string> {
   return new Promise((resolve, reject) => {
-    const asked = ask(id, body).once("error", reject);
-    asked.once("response", (response: IncomingMessage) => {
+    const request = send(id, body).once("error", reject);
+    request.once("response", (response: IncomingMessage) => {
       let text = "";
-      response.on("data", (piece: Buffer) => (text += String(piece)));
+      response.on("data", (chunk: Buffer) => (text += String(chunk)));
       response
         .once("error", () => resolve(text))
         .once("end", () => reject(new Error(`it ended without an error: ${text}`)));
@@ -133,9 +133,9 @@ def transform_fn(model, data, content_type, accept):
 `,
   );
   assert.equal(await brokenOff("killed", "end"), "first");
-  const whole = await begun("killed", "go on");
+  const complete = await begun("killed", "go on");
   let text = "";
-  for await (const piece of whole) text += String(piece);
+  for await (const chunk of complete) text += String(chunk);
   assert.equal(text, "firstsecond");
 });
 

@@ -129,8 +129,8 @@ test("a pickled array in a request runs no code", async () => {
 test("packages of requirements.txt are visible only to their model and run nothing outside of its sandbox; other lines fail the load", async () => {
   const script =
     "import tiny_extra\ndef model_fn(d): return None\ndef transform_fn(m, d, c, a): return str(tiny_extra.value)\n";
-  const asked = { "code/inference.py": script, "code/requirements.txt": "tiny-extra==1.0\n" };
-  const loaded = await server.load("extra", asked);
+  const requested = { "code/inference.py": script, "code/requirements.txt": "tiny-extra==1.0\n" };
+  const loaded = await server.load("extra", requested);
   assert.equal(loaded.status, 200, loaded.body);
   assert.equal((await server.invoke("extra", "1", json)).body, "42");
   assert.equal(await stat(join(wheels, "ran")).catch(() => null), null, "the package's .pth ran");
@@ -151,11 +151,11 @@ test("the container's PYTHONPATH applies to its models, and its code runs only i
   const ran = join(directory, "ran");
   await writeFile(join(directory, "sitecustomize.py"), `open(${JSON.stringify(ran)}, "w").close()`);
   try {
-    await using own = await ScriptServer.open("scikit-learn", { PYTHONPATH: directory });
+    await using server = await ScriptServer.open("scikit-learn", { PYTHONPATH: directory });
     const script =
       "import sys\ndef model_fn(d): return None\ndef transform_fn(m, d, c, a): return ' '.join(sys.path)\n";
-    assert.equal((await own.load("paths", { "code/inference.py": script })).status, 200);
-    assert.ok((await own.invoke("paths", "1", json)).body.split(" ").includes(directory));
+    assert.equal((await server.load("paths", { "code/inference.py": script })).status, 200);
+    assert.ok((await server.invoke("paths", "1", json)).body.split(" ").includes(directory));
     assert.equal(await stat(ran).catch(() => null), null, "sitecustomize.py ran");
   } finally {
     await rm(directory, { recursive: true });

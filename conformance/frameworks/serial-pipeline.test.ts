@@ -31,12 +31,12 @@ after(async () => {
 
 test("a pipeline of scikit-learn, linear learner and XGBoost returns what the libraries compute, also with a multi-model linear learner", async () => {
   // The program compares the responses with the libraries' results, and prints its findings.
-  const said = await platform.run(program, [directory], { proxy: true, environment: "sagemaker-v2" });
+  const text = await platform.run(program, [directory], { proxy: true, environment: "sagemaker-v2" });
   for (const line of [
     /pipeline of three models: \[0\.\d+, /m,
     /batch transform: \[0\.\d+, /m,
     /targeted, reversed: \[/m,
     /^done$/m,
   ])
-    assert.match(said, line);
+    assert.match(text, line);
 });

@@ -44,9 +44,9 @@ export class ServingArchives implements AsyncDisposable {
   }
 
   /** Returns the files of an archive below another directory, for archives with several models. */
-  async filesUnder(place: string, archive: string): Promise<Record<string, Buffer>> {
+  async filesUnder(location: string, archive: string): Promise<Record<string, Buffer>> {
     const files = await this.files(archive);
-    return Object.fromEntries(Object.entries(files).map(([path, bytes]) => [`${place}/${path}`, bytes]));
+    return Object.fromEntries(Object.entries(files).map(([path, bytes]) => [`${location}/${path}`, bytes]));
   }
 
   [Symbol.asyncDispose](): Promise<void> {

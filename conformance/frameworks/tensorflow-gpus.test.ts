@@ -18,12 +18,12 @@ test("a TensorFlow session sees only the GPU of its instance, and a missing GPU 
     );
   assert.match(said["without"] as string, refusal(0, 0));
   assert.match(said["third"] as string, refusal(2, 2));
-  const answer = [3, 6];
+  const result = [3, 6];
   const onCpu = { visible: "", grows: false, fraction: 0, gpus: 0, mixed: 0, constants_stay: false };
-  assert.deepEqual(said["cpu"], { answer, ...onCpu });
+  assert.deepEqual(said["cpu"], { answer: result, ...onCpu });
   const onGpu = { grows: true, fraction: 0, gpus: -1, mixed: 0, constants_stay: true };
-  assert.deepEqual(said["second"], { answer, ...onGpu, visible: "1", mixed: 1 });
-  assert.deepEqual(said["quarter"], { answer, ...onGpu, visible: "0", grows: false, fraction: 0.25 });
+  assert.deepEqual(said["second"], { answer: result, ...onGpu, visible: "1", mixed: 1 });
+  assert.deepEqual(said["quarter"], { answer: result, ...onGpu, visible: "0", grows: false, fraction: 0.25 });
   assert.match((said["logged"] as string[]).join("\n"), /'gpu_io' has no effect/);
   assert.match(said["tensorrt"] as string, /^GPU Execution Accelerator 'tensorrt' is requested for model 'm'/);
   assert.equal(said["abacus"], "unknown Execution Accelerator 'abacus' is requested");

@@ -17,10 +17,10 @@ before(async () => {
 });
 after(() => models?.[Symbol.asyncDispose]());
 
-const ask = (model: string) => infer(models.server, model, [floats("x", [1, 2, 3, 4], [1, 4])], ["y"]);
+const request = (model: string) => infer(models.server, model, [floats("x", [1, 2, 3, 4], [1, 4])], ["y"]);
 
-async function goodAnswers(): Promise<void> {
-  const reply = await ask("good");
+async function assertGoodResponses(): Promise<void> {
+  const reply = await request("good");
   assert.equal(reply.error, undefined);
   assert.equal(reply.outputs.get("y")!.data.length, 16);
 }
@@ -33,7 +33,7 @@ test("damaged and oversized TensorFlow files are rejected with an error, and ano
     assert.match(error, /version 1 is at UNAVAILABLE state: (\w+: )?.{20}/s, model);
     assert.ok(!error.includes("signal"), `${model}: ${error}`);
     assert.ok(!existsSync(models.marker), `${model} wrote a file`);
-    await goodAnswers();
+    await assertGoodResponses();
   }
 });
 
@@ -42,16 +42,16 @@ test("a graph can read only its own files and cannot write any", async () => {
   assert.ok(asking.length >= 7);
   for (const model of asking) {
     const error = await load(models.server, model);
-    const reply = error === null ? await ask(model) : { error, status: 500 };
+    const reply = error === null ? await request(model) : { error, status: 500 };
     assert.match(reply.error ?? "", model === "asks_python" ? /Could not find callback/ : /; Permission denied/, model);
     assert.ok(!existsSync(models.marker), `${model} wrote a file`);
-    await goodAnswers();
+    await assertGoodResponses();
   }
 });
 
 test("bit-flipped and truncated files end no other model", async () => {
-  const flipped = await shareRefused(models, { prefix: "flipped_", ask, goodAnswers });
+  const flipped = await shareRefused(models, { prefix: "flipped_", ask: request, goodAnswers: assertGoodResponses });
   assert.ok(flipped > 1 / 3, `${flipped} of them failed`);
-  const cut = await shareRefused(models, { prefix: "cut_", ask, goodAnswers });
+  const cut = await shareRefused(models, { prefix: "cut_", ask: request, goodAnswers: assertGoodResponses });
   assert.ok(cut > 3 / 4, `${cut} of them failed`);
 });

@@ -27,18 +27,18 @@ test("of several models in an archive the first or SAGEMAKER_TFS_DEFAULT_MODEL_N
     "code/requirements.txt": "no-package-of-this-name\n",
   };
   await using server = await open(files, { SAGEMAKER_TFS_DEFAULT_MODEL_NAME: "line" });
-  const ask = async (headers: Readonly<Record<string, string>>, body = numbers) =>
-    JSON.parse((await server.ask("POST", "/invocations", body, headers)).body) as unknown;
-  assert.deepEqual(await ask(json), { predictions: [2.1, 2.2] });
-  assert.deepEqual(await ask(attributes("tfs-model-version=1")), { predictions: [2.5, 3] });
+  const request = async (headers: Readonly<Record<string, string>>, body = numbers) =>
+    JSON.parse((await server.call("POST", "/invocations", body, headers)).body) as unknown;
+  assert.deepEqual(await request(json), { predictions: [2.1, 2.2] });
+  assert.deepEqual(await request(attributes("tfs-model-version=1")), { predictions: [2.5, 3] });
   const rows = '{"instances": [[1, 2, 3]]}';
-  assert.deepEqual(await ask(attributes("tfs-model-name=Servo, tfs-model-version=2"), rows), {
+  assert.deepEqual(await request(attributes("tfs-model-name=Servo, tfs-model-version=2"), rows), {
     predictions: [[7, 12, 17]],
   });
-  assert.deepEqual(await ask(attributes("tfs-model-name=model")), {
+  assert.deepEqual(await request(attributes("tfs-model-name=model")), {
     error: "Servable not found for request: Latest(model)",
   });
-  assert.equal((await server.ask("GET", "/ping")).status, 200);
+  assert.equal((await server.call("GET", "/ping")).status, 200);
 });
 
 test("versions at an archive's root belong to the model `model`, and with batching concurrent requests run together", async () => {
@@ -55,17 +55,17 @@ test("versions at an archive's root belong to the model `model`, and with batchi
     SAGEMAKER_TFS_MAX_ENQUEUED_BATCHES: "100",
   };
   await using server = await open(files, env);
-  const ask = async (version: number, bodies: readonly string[]) => {
+  const request = async (version: number, bodies: readonly string[]) => {
     const headers = attributes(`tfs-model-name=model,tfs-model-version=${version}`);
-    const replies = bodies.map((body) => server.ask("POST", "/invocations", body, headers));
+    const replies = bodies.map((body) => server.call("POST", "/invocations", body, headers));
     return (await Promise.all(replies)).map(({ body }) => JSON.parse(body) as Record<string, unknown>);
   };
   const single = [1, 2, 3, 4].map((x) => `{"instances": [${x}]}`);
   assert.deepEqual(
-    await ask(3, single),
+    await request(3, single),
     [1, 2, 3, 4].map((x) => ({ predictions: [{ x, rows: 4 }] })),
   );
-  const [rows, wrong, alone, many] = await ask(1, [
+  const [rows, wrong, alone, many] = await request(1, [
     '{"instances": [1, 2]}',
     '{"instances": ["x"]}',
     '{"signature_name": "three", "inputs": [[2, 4, 6]]}',
@@ -76,7 +76,7 @@ test("versions at an archive's root belong to the model `model`, and with batchi
   assert.deepEqual(many, { error: "Task size 5 is larger than maximum input batch size 4" });
   const pair = (a: number) => `{"inputs": {"a": [[${a}, 2]], "b": [3], "c": [[true]]}}`;
   assert.deepEqual(
-    await ask(2, [1, 2, 3, 4].map(pair)),
+    await request(2, [1, 2, 3, 4].map(pair)),
     [1, 2, 3, 4].map((a) => ({ outputs: { not: [[false]], sum: [a + 5], twice: [6], wide: [3 * 2 ** 40] } })),
   );
 });
@@ -118,9 +118,9 @@ test("archives without a valid SavedModel fail their load with the reason, and o
   for (const [index, damaged] of flipped.entries())
     await server.load(`flipped${index}`, { ...line, "1/saved_model.pb": damaged });
   assert.equal((await server.invoke("good", numbers, json)).status, 200);
-  const answer = JSON.parse((await server.invoke("good", numbers, json)).body) as unknown;
-  assert.deepEqual(answer, { predictions: [2.5, 3] });
-  const unloaded = await server.ask("DELETE", "/models/good");
+  const response = JSON.parse((await server.invoke("good", numbers, json)).body) as unknown;
+  assert.deepEqual(response, { predictions: [2.5, 3] });
+  const unloaded = await server.call("DELETE", "/models/good");
   assert.equal(unloaded.status, 200, unloaded.body);
   assert.equal((await server.invoke("good", numbers, json)).status, 404);
 });

@@ -58,8 +58,8 @@ def output_handler(response, context):
     content_length: 5,
     timeout: 17,
   };
-  const answer = { predictions: [[2.5, 3, 3.5]] };
-  assert.deepEqual(JSON.parse(reply.body), ["from lib", 200, answer, "application/json", context]);
+  const result = { predictions: [[2.5, 3, 3.5]] };
+  assert.deepEqual(JSON.parse(reply.body), ["from lib", 200, result, "application/json", context]);
 });
 
 test("output_handler receives the model's error and status, and an exception of a handler is a 500 with its message", async () => {

@@ -46,22 +46,22 @@ test("predictions for rows, columns, strings, bytes, versions, signatures, class
 });
 
 test("responses have TensorFlow Serving's formatting, on one line for clients that accept JSON", async () => {
-  const ask = async (archive: string, body: string, headers = {}) =>
+  const request = async (archive: string, body: string, headers = {}) =>
     (await server.invoke(archive, body, { ...json, ...headers })).body;
   const halves = { "X-Amzn-SageMaker-Custom-Attributes": "tfs-model-version=1" };
   const rows = '{"instances": [1, 2.5, 0.333333333, 16777216, 16777218, 1e9]}';
   const found = "[2.5, 3.25, 2.16666675, 8.38861e+06, 8388611.0, 5e+08\n    ]";
-  assert.equal(await ask("lines", rows, halves), `{\n    "predictions": ${found}\n}`);
-  const accepted = await ask("lines", rows, { ...halves, Accept: "application/json" });
+  assert.equal(await request("lines", rows, halves), `{\n    "predictions": ${found}\n}`);
+  const accepted = await request("lines", rows, { ...halves, Accept: "application/json" });
   assert.equal(accepted, `{    "predictions": ${found.replace("\n", "")}}`);
   const columns = '{"inputs": [1, NaN, Infinity, -Infinity]}';
   const lines = ["2.5", "NaN", "Infinity", "-Infinity"].join(",\n        ");
-  assert.equal(await ask("lines", columns, halves), `{\n    "outputs": [\n        ${lines}\n    ]\n}`);
+  assert.equal(await request("lines", columns, halves), `{\n    "outputs": [\n        ${lines}\n    ]\n}`);
   const pair = '{"instances": [{"a": [1, 2], "b": 3, "c": [true, false]}]}';
   const members = ['"not": [false, true]', '"sum": 6.0', '"twice": 6', `"wide": ${3 * 2 ** 40}`];
   const indented = members.join(",\n            ");
   assert.equal(
-    await ask("pair", pair),
+    await request("pair", pair),
     `{\n    "predictions": [\n        {\n            ${indented}\n        }\n    ]\n}`,
   );
 });
@@ -262,8 +262,8 @@ test("invalid requests get TensorFlow Serving's texts and statuses", async () =>
     const reply = await server.invoke(archive, body, headers);
     const what = `${String(body).slice(0, 100)}: ${reply.body}`;
     assert.deepEqual([reply.status, reply.contentType], [status, "application/json"], what);
-    const said = (JSON.parse(reply.body) as { error: string }).error;
-    if (typeof error === "string") assert.equal(said, error, what);
-    else assert.match(said, error, what);
+    const text = (JSON.parse(reply.body) as { error: string }).error;
+    if (typeof error === "string") assert.equal(text, error, what);
+    else assert.match(text, error, what);
   }
 });

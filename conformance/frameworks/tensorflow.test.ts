@@ -96,9 +96,9 @@ test("the requests of one batch share one session run", async () => {
       [rows, 96, 96, 3],
     );
   const alone = await infer(fixture.server, "inception", [picture(2)], ["Identity"]);
-  const ask = () =>
+  const request = () =>
     Promise.all([2, 1, 3].map((rows) => infer(fixture.server, "inception", [picture(rows)], ["Identity"])));
-  const replies = await ask();
+  const replies = await request();
   assert.deepEqual(
     replies.map(({ outputs }) => outputs.get("Identity")!.shape),
     [
@@ -109,7 +109,7 @@ test("the requests of one batch share one session run", async () => {
   );
   assertClose(replies[0]!.outputs.get("Identity")!.data, alone.outputs.get("Identity")!.data, "in a batch");
   // Only requests that arrive within 20 ms share a batch, which on a busy machine needs several tries.
-  await eventually(async () => (await haveShared(fixture, "inception")) || (await ask(), false));
+  await eventually(async () => (await haveShared(fixture, "inception")) || (await request(), false));
 });
 
 test("a graph may overwrite its input, every request still gets its own data, and constants keep their values", async () => {
@@ -132,7 +132,7 @@ test("a graph may overwrite its input, every request still gets its own data, an
 test("several versions are served at the same time, each by two instances by default", async () => {
   assert.equal(await load(fixture.server, "versions"), null);
   const url = `http://127.0.0.1:${fixture.server.httpPort}/v2/models/versions`;
-  const answers = await Promise.all(
+  const responseCount = await Promise.all(
     [1, 7].map(async (version) => {
       const input = { name: "x", datatype: "FP32", shape: [1, 2], data: [1, 2] };
       const body = JSON.stringify({ inputs: [input], outputs: [{ name: "y" }] });
@@ -140,7 +140,7 @@ test("several versions are served at the same time, each by two instances by def
       return ((await response.json()) as { outputs: { data: number[] }[] }).outputs[0]!.data;
     }),
   );
-  assert.deepEqual(answers, [
+  assert.deepEqual(responseCount, [
     [2, 4],
     [3, 6],
   ]);
@@ -251,9 +251,9 @@ test("ragged batches run inputs of any length together, pass batch inputs that d
   for (const model of ["ragged", "ragged_graph"]) assert.equal(await load(fixture.server, model), null);
   // A batch runs when it is full, so each of the four requests gets the lengths of all.
   const rows = [[1, 2, 3], [4], [5, 6], [7, 8, 9, 10, 11]];
-  const ask = (model: string, outputs: readonly string[]) =>
+  const request = (model: string, outputs: readonly string[]) =>
     Promise.all(rows.map((row) => infer(fixture.server, model, [floats("values", row, [1, row.length])], outputs)));
-  const replies = await ask("ragged", ["sums", "told", "doubled"]);
+  const replies = await request("ragged", ["sums", "told", "doubled"]);
   for (const [index, { error, outputs }] of replies.entries()) {
     assert.equal(error, undefined);
     const row = rows[index]!;
@@ -266,10 +266,12 @@ test("ragged batches run inputs of any length together, pass batch inputs that d
     assert.deepEqual(found("doubled"), [[1, row.length], row.map((one) => 2 * one)]);
   }
   // The output is the running sum up to each request, which depends on the order in which the four arrived.
-  const told = (await ask("ragged_graph", ["told"])).map(({ outputs }) => [...numbers(outputs.get("told")!.data)]);
-  assert.equal(Math.max(...told.map(([sum]) => sum!)), 66);
+  const reported = (await request("ragged_graph", ["told"])).map(({ outputs }) => [
+    ...numbers(outputs.get("told")!.data),
+  ]);
+  assert.equal(Math.max(...reported.map(([sum]) => sum!)), 66);
   assert.deepEqual(
-    told.map(([, length]) => length),
+    reported.map(([, length]) => length),
     [3, 1, 2, 5],
   );
   assert.match(

@@ -81,7 +81,7 @@ test("a body larger than SAGEMAKER_MAX_PAYLOAD_IN_MB gets 413, and one of exactl
 });
 
 test("a multi-model container has no /execution-parameters", async () => {
-  assert.equal((await server.ask("GET", "/execution-parameters")).status, 404);
+  assert.equal((await server.call("GET", "/execution-parameters")).status, 404);
 });
 
 test("for a script /opt/ml/model is its own read-only archive, and other archives are not visible", async () => {
@@ -131,27 +131,27 @@ class Service:
 `;
 
 test("a service named by SAGEMAKER_HANDLER gets the requests, with multi-model-server's errors and statuses", async () => {
-  await using own = await ScriptServer.open("scikit-learn", { SAGEMAKER_HANDLER: "/home/me/own_service.py:handle" });
-  await loaded(own, "service", { "code/own_service.py": ownService });
-  const reply = await own.invoke("service", "hi", { ...json, Accept: "c/d" });
+  await using server = await ScriptServer.open("scikit-learn", { SAGEMAKER_HANDLER: "/home/me/own_service.py:handle" });
+  await loaded(server, "service", { "code/own_service.py": ownService });
+  const reply = await server.invoke("service", "hi", { ...json, Accept: "c/d" });
   assert.deepEqual([reply.status, reply.contentType, reply.body], [202, "x/own", "hi c/d 1"]);
   assert.equal(reply.headers["x-handler"], "bytearray");
-  assert.equal((await own.invoke("service", "object", json)).body, '{"a": [1]}');
+  assert.equal((await server.invoke("service", "object", json)).body, '{"a": [1]}');
   for (const [body, message] of [
     ["raise", "Prediction failed"],
     ["count", "number of batch response mismatched"],
     ["kind", "Invalid model predict output"],
   ]) {
-    const refused = await own.invoke("service", body!, json);
+    const refused = await server.invoke("service", body!, json);
     assert.equal(refused.status, 503);
     assert.deepEqual(JSON.parse(refused.body), { code: 503, type: "InternalServerException", message });
   }
   const function_ = "def handle(data, context):\n    return None if data is None else [str(len(data))]\n";
-  await loaded(own, "function", { "code/own_service.py": function_ });
-  assert.equal((await own.invoke("function", "x", json)).body, "1");
-  const two = await own.load("two", { "code/own_service.py": "class A: pass\nclass B: pass\n" });
+  await loaded(server, "function", { "code/own_service.py": function_ });
+  assert.equal((await server.invoke("function", "x", json)).body, "1");
+  const two = await server.load("two", { "code/own_service.py": "class A: pass\nclass B: pass\n" });
   assert.match(two.body, /Expected only one class in custom service code/);
-  assert.match((await own.load("none", { "code/inference.py": "" })).body, /No module named 'own_service'/);
+  assert.match((await server.load("none", { "code/inference.py": "" })).body, /No module named 'own_service'/);
 });
 
 test("a SAGEMAKER_HANDLER service around the toolkit's Transformer serves a script with its own default functions", async () => {
@@ -168,16 +168,16 @@ from defaults import Handler
 class HandlerService(DefaultHandlerService):
     def __init__(self): super().__init__(transformer=Transformer(default_inference_handler=Handler()))
 `;
-  await using own = await ScriptServer.open("scikit-learn", { SAGEMAKER_HANDLER: "own_handler" });
+  await using server = await ScriptServer.open("scikit-learn", { SAGEMAKER_HANDLER: "own_handler" });
   const files = {
     "own_handler.py": service,
     "defaults.py": defaults,
     "code/inference.py": "def input_fn(d, ct): return int(d)\n",
   };
-  await loaded(own, "around", files);
-  const reply = await own.invoke("around", "14", json);
+  await loaded(server, "around", files);
+  const reply = await server.invoke("around", "14", json);
   assert.deepEqual([reply.status, reply.contentType, reply.body], [200, "application/json", "42"]);
-  const wrong = await own.invoke("around", "x", json);
+  const wrong = await server.invoke("around", "x", json);
   assert.deepEqual([wrong.status, wrong.body.startsWith("invalid literal for int()")], [500, true], wrong.body);
 });
 
@@ -195,11 +195,11 @@ def execution_parameters_fn():
     { SAGEMAKER_MULTI_MODEL: "false" },
     { "code/inference.py": script },
   );
-  const { status, contentType, body } = await one.ask("GET", "/execution-parameters");
+  const { status, contentType, body } = await one.call("GET", "/execution-parameters");
   assert.deepEqual([status, contentType], [200, "application/json"]);
   assert.deepEqual(JSON.parse(body), { MaxConcurrentTransforms: 3, BatchStrategy: "MULTI_RECORD", MaxPayloadInMB: 2 });
-  assert.equal((await one.ask("POST", "/invocations", "[1]", json)).body, "[1]");
-  assert.equal((await one.ask("POST", "/execution-parameters")).status, 405);
+  assert.equal((await one.call("POST", "/invocations", "[1]", json)).body, "[1]");
+  assert.equal((await one.call("POST", "/execution-parameters")).status, 405);
 });
 
 test("every name of sagemaker_containers.beta.framework can be imported, and calling those for training raises an error", async () => {

@@ -141,9 +141,9 @@ for (const [index, { name, files, requests }] of scripts.entries())
     for (const [at, request] of requests.entries()) {
       const { status, type, body } = expected.answers[at]!;
       const reply = await server.invoke(`s${index}`, request.body, request.headers);
-      const said = `request ${at}: ${reply.body}`;
-      assert.equal(reply.status, status, said);
-      assert.equal(compared(status, reply.bytes), compared(status, Buffer.from(body, "base64")), said);
-      if (status < 400) assert.equal(reply.contentType, type, said);
+      const text = `request ${at}: ${reply.body}`;
+      assert.equal(reply.status, status, text);
+      assert.equal(compared(status, reply.bytes), compared(status, Buffer.from(body, "base64")), text);
+      if (status < 400) assert.equal(reply.contentType, type, text);
     }
   });

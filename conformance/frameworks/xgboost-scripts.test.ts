@@ -47,10 +47,10 @@ for (const [index, { name, files, requests, error, answers }] of recorded.entrie
     for (const [at, { body, headers }] of requests.entries()) {
       const expected = answers[at]!;
       const reply = await server.invoke(`r${index}`, bytesOf(body), headers);
-      const said = `request ${at}, ${JSON.stringify(headers)}: ${reply.body}`;
-      assert.equal(reply.status, expected.status, said);
-      assert.equal(compared(reply.status, reply.bytes), compared(expected.status, bytesOf(expected.body)), said);
-      if (expected.status < 400) assert.equal(reply.contentType, expected.type, said);
+      const text = `request ${at}, ${JSON.stringify(headers)}: ${reply.body}`;
+      assert.equal(reply.status, expected.status, text);
+      assert.equal(compared(reply.status, reply.bytes), compared(expected.status, bytesOf(expected.body)), text);
+      if (expected.status < 400) assert.equal(reply.contentType, expected.type, text);
     }
   });
 

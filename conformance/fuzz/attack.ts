@@ -16,7 +16,7 @@ export interface AttackReport {
   readonly target: string;
   readonly inputs: number;
   /** Number of inputs that were accepted. If it is 0, the attack does not get past the first check. */
-  readonly taken: number;
+  readonly used: number;
   readonly seconds: number;
   readonly slowestMs: number;
   /** The slowest input, as a value for `--path`. */
@@ -57,7 +57,7 @@ export async function attackTarget(target: FuzzTarget, options: AttackOptions): 
   const details = await fc.check(property, path === null ? { numRuns: count, seed } : { seed, path });
   const seconds = (performance.now() - startedMs) / 1000;
   const keptBytes = path === null ? (await heldBytes(collect)) - quarterBytes : 0;
-  const told = details.failed
+  const message = details.failed
     ? `${fc.defaultReportMessage(details)}\n${stackOf(details.errorInstance)}\nrepeat it: ${command} --path=${details.counterexamplePath}`
     : keptBytes > keptBytesMax
       ? `the process kept ${keptBytes} bytes; repeat it: ${command} --count=${count}`
@@ -65,13 +65,13 @@ export async function attackTarget(target: FuzzTarget, options: AttackOptions): 
   return {
     target: target.name,
     inputs: index,
-    taken,
+    used: taken,
     seconds,
     slowestMs: slowest.ms,
     slowestPath: slowest.path,
     keptBytes,
     residentBytes: process.memoryUsage().rss,
-    failure: told,
+    failure: message,
   };
 }
 
@@ -81,7 +81,7 @@ function stackOf(thrown: unknown): string {
 
 /** The handles of closed sockets are freed one event loop tick after their last reference is dropped. */
 async function heldBytes(collect: () => void): Promise<number> {
-  for (let turn = 0; turn < collectedTurns; turn++) {
+  for (let tick = 0; tick < collectedTurns; tick++) {
     collect();
     await setImmediate();
   }

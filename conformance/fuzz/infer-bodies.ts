@@ -156,9 +156,9 @@ export const inferBodies: fc.Arbitrary<InferBody> = fc
     ),
     outputs: rarely(undefined, 3, fc.array(fc.record({ name: names, parameters }), { maxLength: 2 })),
   })
-  .chain(({ inputs: made, ...more }) => {
-    const json = Buffer.from(JSON.stringify({ ...more, inputs: made.map(({ input }) => input) }));
-    const tail = Buffer.concat(made.map((each) => each.tail));
+  .chain(({ inputs: created, ...more }) => {
+    const json = Buffer.from(JSON.stringify({ ...more, inputs: created.map(({ input }) => input) }));
+    const tail = Buffer.concat(created.map((each) => each.tail));
     return fc.record({
       json: mutated(fc.constant(json), words),
       tail: fc.constant(tail),

@@ -47,16 +47,16 @@ export function mutated(
 
 function apply(bytes: Buffer, edit: Edit): Buffer {
   const at = edit.at % (bytes.length + 1);
-  const [before, behind] = [bytes.subarray(0, at), bytes.subarray(at)];
+  const [before, lag] = [bytes.subarray(0, at), bytes.subarray(at)];
   switch (edit.kind) {
     case "set":
-      return Buffer.concat([before, Buffer.of(edit.value), behind.subarray(1)]);
+      return Buffer.concat([before, Buffer.of(edit.value), lag.subarray(1)]);
     case "insert":
-      return Buffer.concat([before, edit.bytes, behind]);
+      return Buffer.concat([before, edit.bytes, lag]);
     case "remove":
-      return Buffer.concat([before, behind.subarray(edit.length)]);
+      return Buffer.concat([before, lag.subarray(edit.length)]);
     case "double":
-      return Buffer.concat([before, behind.subarray(0, edit.length), behind]);
+      return Buffer.concat([before, lag.subarray(0, edit.length), lag]);
     case "cut":
       return Buffer.from(before);
     default:
@@ -65,7 +65,7 @@ function apply(bytes: Buffer, edit: Edit): Buffer {
 }
 
 /** Returns the chunks of `bytes` that end at `cuts`, each in its own memory like chunks of a socket. */
-export function pieces(bytes: Uint8Array, cuts: readonly number[]): Buffer[] {
+export function chunks(bytes: Uint8Array, cuts: readonly number[]): Buffer[] {
   const ends = [...new Set([...cuts.map((cut) => cut % (bytes.length + 1)), bytes.length])].toSorted((a, b) => a - b);
   return ends.map((end, index) => Buffer.from(bytes.slice(index === 0 ? 0 : ends[index - 1], end)));
 }

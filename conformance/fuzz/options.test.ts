@@ -8,8 +8,8 @@ const options = (...argv: string[]) =>
 test("targets, count and seed follow the options; without a seed a new one is chosen", () => {
   const usual = { target: null, count: 100_000, seed: 7, path: null, record: false, list: false };
   assert.deepEqual(options(), usual);
-  const given = options("--target=http-body", "--count", "5", "--seed=3", "--path=12:0");
-  assert.deepEqual(given, { ...usual, target: new Set(["http-body"]), count: 5, seed: 3, path: "12:0" });
+  const input = options("--target=http-body", "--count", "5", "--seed=3", "--path=12:0");
+  assert.deepEqual(input, { ...usual, target: new Set(["http-body"]), count: 5, seed: 3, path: "12:0" });
 });
 
 test("an invalid option is reported in one sentence", () => {

@@ -7,7 +7,7 @@ export function attackTable(reports: readonly AttackReport[]): string {
     lines.push([
       each.target,
       String(each.inputs),
-      `${((100 * each.taken) / Math.max(1, each.inputs)).toFixed(0)} %`,
+      `${((100 * each.used) / Math.max(1, each.inputs)).toFixed(0)} %`,
       each.seconds.toFixed(1),
       (each.inputs / each.seconds).toFixed(0),
       `${each.slowestMs.toFixed(0)} ms`,

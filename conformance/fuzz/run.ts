@@ -25,9 +25,9 @@ try {
   process.exitCode = 1;
 }
 
-async function fuzz({ target: wanted, count, seed, path, record }: FuzzOptions): Promise<void> {
+async function fuzz({ target: expected, count, seed, path, record }: FuzzOptions): Promise<void> {
   console.log(`seed ${seed}`);
-  const chosen = targets.filter(({ name }) => wanted === null || wanted.has(name));
+  const chosen = targets.filter(({ name }) => expected === null || expected.has(name));
   const shares = chosen.reduce((sum, { share }) => sum + share, 0);
   const reports: AttackReport[] = [];
   for (const target of chosen) {

@@ -11,10 +11,10 @@ const { state, hint, inputMsMax } = workerData as {
 let seen = Atomics.load(state, 1);
 for (;;) {
   Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, inputMsMax);
-  const begun = Atomics.load(state, 1);
-  if (begun === seen && begun > 0) {
+  const started = Atomics.load(state, 1);
+  if (started === seen && started > 0) {
     writeSync(2, `fuzz: an input has not ended after ${inputMsMax} ms; ${hint} --path=${Atomics.load(state, 0)}\n`);
     process.kill(process.pid, "SIGKILL");
   }
-  seen = begun;
+  seen = started;
 }

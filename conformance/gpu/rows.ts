@@ -84,8 +84,8 @@ export const gpuRows: readonly GpuRow[] = [
         'platform: "tensorrt_plan" input { name: "x" data_type: TYPE_FP32 dims: [ -1 ] } output { name: "y" data_type: TYPE_FP32 dims: [ -1 ] }',
       );
       return await withServer(directory, [`--python=${python}`], async (server) => {
-        const answer = await infer(server, "plan", "x", [1, -2, 3]);
-        assert.deepEqual(answer["y"], [-1, 2, -3]);
+        const response = await infer(server, "plan", "x", [1, -2, 3]);
+        assert.deepEqual(response["y"], [-1, 2, -3]);
         return { tensorrt: stdout.trim(), ...(await timed(() => infer(server, "plan", "x", [1, -2, 3]))) };
       });
     },
@@ -105,8 +105,8 @@ export const gpuRows: readonly GpuRow[] = [
          output [ { name: "OUTPUT__0" data_type: TYPE_FP32 dims: [ -1 ] }, { name: "OUTPUT__1" data_type: TYPE_FP32 dims: [ 1 ] } ]`,
       );
       return await withServer(directory, [], async (server) => {
-        const answer = await infer(server, "torch", "INPUT__0", [1, 2]);
-        assert.deepEqual(answer, { OUTPUT__0: [2, 4], OUTPUT__1: [1] });
+        const response = await infer(server, "torch", "INPUT__0", [1, 2]);
+        assert.deepEqual(response, { OUTPUT__0: [2, 4], OUTPUT__1: [1] });
         return await timed(() => infer(server, "torch", "INPUT__0", [1, 2]));
       });
     },
@@ -161,15 +161,15 @@ export const gpuRows: readonly GpuRow[] = [
       }
       return await withServer(directory, [], async (server) => {
         const picture = [...(await readFile(files[0]!))];
-        const ask = async (model: string) =>
+        const request = async (model: string) =>
           Object.values(await infer(server, model, "encoded", [picture], "UINT8"))[0]!;
-        const [onGpu, onCpu] = [await ask("on_gpu"), await ask("on_cpu")];
+        const [onGpu, onCpu] = [await request("on_gpu"), await request("on_cpu")];
         // Decoders may round differently, by one or two steps of 255.
         const differences = onGpu.map((value, at) => Math.abs(value - onCpu[at]!));
         const meanDifference = differences.reduce((sum, one) => sum + one, 0) / onCpu.length;
         assert.equal(onGpu.length, onCpu.length);
         assert.ok(meanDifference < 2, `pixels differ by ${meanDifference}`);
-        return { meanDifference, ...(await timed(() => ask("on_gpu"))) };
+        return { meanDifference, ...(await timed(() => request("on_gpu"))) };
       });
     },
   },
@@ -188,10 +188,10 @@ async function onnxFigures({ directory }: GpuRun, accelerator: "cuda" | "tensorr
     );
   }
   return await withServer(directory, [], async (server) => {
-    const asked = [1, -2, 3];
-    const onCpu = await infer(server, "on_cpu", "x", asked);
-    assert.deepEqual(await infer(server, "on_gpu", "x", asked), onCpu);
-    return await timed(() => infer(server, "on_gpu", "x", asked));
+    const requestCount = [1, -2, 3];
+    const onCpu = await infer(server, "on_cpu", "x", requestCount);
+    assert.deepEqual(await infer(server, "on_gpu", "x", requestCount), onCpu);
+    return await timed(() => infer(server, "on_gpu", "x", requestCount));
   });
 }
 
@@ -243,11 +243,11 @@ async function infer(
 const timedRequests = 200;
 
 /** Measures sequential requests, in milliseconds. */
-async function timed(ask: () => Promise<unknown>): Promise<{ readonly p50Ms: number; readonly p99Ms: number }> {
+async function timed(request: () => Promise<unknown>): Promise<{ readonly p50Ms: number; readonly p99Ms: number }> {
   const took: number[] = [];
   for (let i = 0; i < timedRequests; i += 1) {
     const began = performance.now();
-    await ask();
+    await request();
     took.push(performance.now() - began);
   }
   took.sort((one, other) => one - other);

@@ -47,12 +47,12 @@ const methods: ReadonlyMap<string, BeginCall> = new Map([
 ]);
 
 /** Responds to the messages one after another. The call ends when the client has half-closed and every message has its response. */
-function onEach(answer: (call: Call, message: Uint8Array) => Promise<void>): BeginCall {
+function onEach(respond: (call: Call, message: Uint8Array) => Promise<void>): BeginCall {
   return (call) => {
     let last = Promise.resolve();
     receiveWhole(call, {
       message: (bytes) => {
-        last = last.then(() => answer(call, bytes));
+        last = last.then(() => respond(call, bytes));
         last.catch((error: unknown) => call.fail(error));
       },
       end: () => void last.then(() => call.finish("OK")).catch(() => {}),

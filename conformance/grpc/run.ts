@@ -80,8 +80,8 @@ async function askInterop({ interop }: Tools): Promise<string[]> {
 async function askServer({ grpcurl, ghz }: Tools): Promise<string[]> {
   const fixture = await startFixture({ kind: "galatea" }, "control");
   const wrong: string[] = [];
-  const expect = (what: string, got: unknown, wanted: unknown) => {
-    if (!isDeepStrictEqual(got, wanted)) wrong.push(`${what}: ${JSON.stringify(got)}`);
+  const expect = (what: string, got: unknown, expected: unknown) => {
+    if (!isDeepStrictEqual(got, expected)) wrong.push(`${what}: ${JSON.stringify(got)}`);
   };
   try {
     const address = `127.0.0.1:${fixture.server.grpcPort}`;
@@ -95,8 +95,8 @@ async function askServer({ grpcurl, ghz }: Tools): Promise<string[]> {
     const methods = await curl(address, "list", "inference.GRPCInferenceService");
     expect("grpcurl knows ModelStreamInfer", methods.includes("ModelStreamInfer"), true);
     expect("grpcurl health", JSON.parse(await curl(address, "grpc.health.v1.Health/Check")), { status: "SERVING" });
-    const answer = JSON.parse(await curl("-d", inference, address, inferMethod)) as { rawOutputContents: string[] };
-    const sum = Buffer.from(answer.rawOutputContents[0] ?? "", "base64");
+    const response = JSON.parse(await curl("-d", inference, address, inferMethod)) as { rawOutputContents: string[] };
+    const sum = Buffer.from(response.rawOutputContents[0] ?? "", "base64");
     expect("grpcurl ModelInfer", [...new Float32Array(new Uint8Array(sum).buffer)], [2, 4, 6, 8]);
     const refused = await curl("-d", '{"model_name":"nobody"}', address, inferMethod).catch(String);
     expect("grpcurl's error", refused.includes("Code: NotFound"), true);

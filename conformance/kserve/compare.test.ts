@@ -4,13 +4,13 @@ import { test } from "node:test";
 import type { ComparedResponse, Comparison } from "./case.ts";
 import { compareResponses } from "./compare.ts";
 
-const answer = (body: string | Buffer, status = 200, headers: Record<string, string> = {}): ComparedResponse => ({
+const respond = (body: string | Buffer, status = 200, headers: Record<string, string> = {}): ComparedResponse => ({
   status,
   headers,
   body: Buffer.from(body as string),
 });
 const same = (expected: string, ours: string, how: Comparison, status = 200) =>
-  compareResponses([answer(expected, status)], [answer(ours, status)], how) === null;
+  compareResponses([respond(expected, status)], [respond(ours, status)], how) === null;
 
 test("JSON bodies are compared by order of keys and text of numbers, without white space and escapes", () => {
   assert.ok(same('{"a":1.0,"b":"é"}', '{ "a": 1.0, "b": "\\u00e9" }', "json"));
@@ -38,10 +38,10 @@ test("an error text may continue after Triton's, and nothing else may differ", (
 });
 
 test("status, content type and content encoding are compared, and the compression level is not", () => {
-  const plain = answer("{}", 200, { "content-type": "application/json" });
-  assert.notEqual(compareResponses([plain], [answer("{}", 201, plain.headers)], "json"), null);
-  assert.notEqual(compareResponses([plain], [answer("{}", 200, { "content-type": "text/plain" })], "json"), null);
-  const packed = (level: number) => answer(gzipSync('{"a":1}', { level }), 200, { "content-encoding": "gzip" });
+  const plain = respond("{}", 200, { "content-type": "application/json" });
+  assert.notEqual(compareResponses([plain], [respond("{}", 201, plain.headers)], "json"), null);
+  assert.notEqual(compareResponses([plain], [respond("{}", 200, { "content-type": "text/plain" })], "json"), null);
+  const packed = (level: number) => respond(gzipSync('{"a":1}', { level }), 200, { "content-encoding": "gzip" });
   assert.equal(compareResponses([packed(0)], [packed(9)], "json"), null);
 });
 

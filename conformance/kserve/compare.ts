@@ -19,8 +19,8 @@ export function compareResponses(
   if (expected.length !== ours.length) {
     return `${expected.length} different responses expected, got ${ours.length}: ${ours.map(printed).join("; ")}`;
   }
-  for (const [index, answer] of expected.entries()) {
-    const wrong = compareAnswer(answer, ours[index] as ComparedResponse, how);
+  for (const [index, response] of expected.entries()) {
+    const wrong = compareAnswer(response, ours[index] as ComparedResponse, how);
     if (wrong !== null) return wrong;
   }
   return null;
@@ -55,12 +55,12 @@ const comparers: Readonly<Record<Comparison, (expected: ComparedResponse, ours: 
     if (expected.status < 400) return tokens(expected.body) === tokens(ours.body);
     if (ours.body.length === 0 || expected.body.length === 0) return ours.body.length === expected.body.length;
     const theirs = JSON.parse(text(ours.body)) as Record<string, unknown>;
-    const wanted = JSON.parse(text(expected.body)) as Record<string, unknown>;
+    const desired = JSON.parse(text(expected.body)) as Record<string, unknown>;
     // The end of Triton's text may follow our detail.
     return (
-      Object.keys(theirs).join() === Object.keys(wanted).join() &&
+      Object.keys(theirs).join() === Object.keys(desired).join() &&
       typeof theirs["error"] === "string" &&
-      theirs["error"].startsWith(String(wanted["error"]).replace(/;?\s*$/, ""))
+      theirs["error"].startsWith(String(desired["error"]).replace(/;?\s*$/, ""))
     );
   },
   binary: (expected, ours) => {
@@ -78,11 +78,11 @@ const comparers: Readonly<Record<Comparison, (expected: ComparedResponse, ours: 
 };
 
 /** Decompresses a body: only the decompressed bytes must be equal. */
-function decoded(answer: ComparedResponse): ComparedResponse {
-  const encoding = answer.headers["content-encoding"];
-  if (encoding === "gzip") return { ...answer, body: gunzipSync(answer.body) };
-  if (encoding === "deflate") return { ...answer, body: inflateSync(answer.body) };
-  return answer;
+function decoded(response: ComparedResponse): ComparedResponse {
+  const encoding = response.headers["content-encoding"];
+  if (encoding === "gzip") return { ...response, body: gunzipSync(response.body) };
+  if (encoding === "deflate") return { ...response, body: inflateSync(response.body) };
+  return response;
 }
 
 /** Newer releases print this field in every ensemble's configuration. */
@@ -92,10 +92,10 @@ const text = (body: Uint8Array) => Buffer.from(body).toString("utf8");
 const tokens = (body: Uint8Array) => jsonTokens(text(body)).join(" ");
 
 /** Splits a body into the JSON header and the bytes after it. */
-function cut(answer: ComparedResponse): [Uint8Array, Uint8Array] {
-  const mime = /json-header-size=(\d+)/.exec(answer.headers["content-type"] ?? "")?.[1];
-  const length = Number(answer.headers["inference-header-content-length"] ?? mime ?? answer.body.length);
-  return [answer.body.subarray(0, length), answer.body.subarray(length)];
+function cut(response: ComparedResponse): [Uint8Array, Uint8Array] {
+  const mime = /json-header-size=(\d+)/.exec(response.headers["content-type"] ?? "")?.[1];
+  const length = Number(response.headers["inference-header-content-length"] ?? mime ?? response.body.length);
+  return [response.body.subarray(0, length), response.body.subarray(length)];
 }
 
 /** Masks times and memory, which differ between runs; counts are compared. */
@@ -136,19 +136,19 @@ function modelLines(body: Uint8Array): string {
 }
 
 /** Checks a response that differs on purpose. Returns the error, or null. */
-export function checkDifference(difference: Difference, answers: readonly ComparedResponse[]): string | null {
-  for (const answer of answers) {
-    if (answer.status !== difference.status)
-      return `status ${answer.status} instead of ${difference.status}: ${printed(answer)}`;
+export function checkDifference(difference: Difference, responses: readonly ComparedResponse[]): string | null {
+  for (const response of responses) {
+    if (response.status !== difference.status)
+      return `status ${response.status} instead of ${difference.status}: ${printed(response)}`;
     for (const expected of difference.includes) {
-      if (!text(answer.body).includes(expected)) return `'${expected}' is not in ${printed(answer)}`;
+      if (!text(response.body).includes(expected)) return `'${expected}' is not in ${printed(response)}`;
     }
   }
   return null;
 }
 
-function printed(answer: ComparedResponse): string {
-  const headers = comparedHeaders.filter((name) => answer.headers[name] !== undefined);
-  const body = Buffer.from(answer.body).toString("latin1").slice(0, 700);
-  return `${answer.status} {${headers.map((name) => `${name}: ${answer.headers[name]}`).join(", ")}} ${JSON.stringify(body)}`;
+function printed(response: ComparedResponse): string {
+  const headers = comparedHeaders.filter((name) => response.headers[name] !== undefined);
+  const body = Buffer.from(response.body).toString("latin1").slice(0, 700);
+  return `${response.status} {${headers.map((name) => `${name}: ${response.headers[name]}`).join(", ")}} ${JSON.stringify(body)}`;
 }

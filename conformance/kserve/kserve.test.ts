@@ -11,15 +11,15 @@ import { runClient, compareClientResults, readClientRecording, type ClientResult
 for (const name of fixtureNames) {
   describe(`responses equal those recorded from tritonserver, fixture ${name}`, () => {
     const cases = selectedCases({ only: "" }).filter((entry) => entry.item.fixture === name);
-    const asked = new Map<string, RecordedCase>();
+    const requested = new Map<string, RecordedCase>();
     before(async () => {
       for (const entry of await runFixture({ kind: "galatea" }, name, cases, () => {}))
-        asked.set(entry.item.name, entry);
+        requested.set(entry.item.name, entry);
     });
     for (const { group, item } of cases) {
       test(item.name, async () => {
         const recorded = await readRecording(group);
-        assert.equal(judge(item, recorded(item), asked.get(item.name)?.answers ?? new Error("not asked")), null);
+        assert.equal(judge(item, recorded(item), requested.get(item.name)?.answers ?? new Error("not asked")), null);
       });
     }
   });

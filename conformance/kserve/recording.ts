@@ -72,9 +72,9 @@ export async function writeRecording(
     },
   );
   const entries = cases.flatMap((item): [string, RecordedCase][] => {
-    const answers = run.get(item.name);
-    if (answers !== undefined)
-      return [[item.name, { digest: caseDigest(item), steps: answers.map((step) => step?.map(kept) ?? null) }]];
+    const responses = run.get(item.name);
+    if (responses !== undefined)
+      return [[item.name, { digest: caseDigest(item), steps: responses.map((step) => step?.map(kept) ?? null) }]];
     const old = before[item.name];
     return old === undefined ? [] : [[item.name, old]];
   });
@@ -86,19 +86,19 @@ export async function writeRecording(
 }
 
 /** Shortens large bodies of one repeated pattern, so that the repository stays small. */
-function kept(answer: ComparedResponse): RecordedAnswer {
-  const body = Buffer.from(answer.body);
+function kept(response: ComparedResponse): RecordedAnswer {
+  const body = Buffer.from(response.body);
   const text = body.toString("utf8");
   const asText = Buffer.from(text, "utf8").equals(body);
   return {
-    status: answer.status,
-    headers: answer.headers,
+    status: response.status,
+    headers: response.headers,
     ...(asText ? { text } : { base64: body.toString("base64") }),
   };
 }
 
-function restored(answer: RecordedAnswer): ComparedResponse {
+function restored(response: RecordedAnswer): ComparedResponse {
   const body =
-    answer.base64 === undefined ? Buffer.from(answer.text ?? "", "utf8") : Buffer.from(answer.base64, "base64");
-  return { status: answer.status, headers: answer.headers, body };
+    response.base64 === undefined ? Buffer.from(response.text ?? "", "utf8") : Buffer.from(response.base64, "base64");
+  return { status: response.status, headers: response.headers, body };
 }

@@ -40,31 +40,31 @@ const progress = (line: string) => {
 };
 
 async function recordCases(target: Target): Promise<number> {
-  const asked = await runCases(target, { only: options.only }, (entry) => progress(`completed ${entry.item.name}`));
+  const requested = await runCases(target, { only: options.only }, (entry) => progress(`completed ${entry.item.name}`));
   for (const [group, cases] of Object.entries(caseGroups)) {
-    const answers = new Map<string, CaseResponses>();
-    for (const entry of asked) {
-      if (entry.group === group && !(entry.answers instanceof Error)) answers.set(entry.item.name, entry.answers);
+    const responses = new Map<string, CaseResponses>();
+    for (const entry of requested) {
+      if (entry.group === group && !(entry.answers instanceof Error)) responses.set(entry.item.name, entry.answers);
     }
-    if (answers.size > 0) await writeRecording(group, cases, answers);
+    if (responses.size > 0) await writeRecording(group, cases, responses);
   }
   let failed = 0;
-  for (const { item, answers } of asked) {
+  for (const { item, answers } of requested) {
     if (!(answers instanceof Error)) continue;
     failed++;
     say(`FAILED ${item.name}: ${answers.message}`);
   }
-  say(`recorded ${asked.length - failed} of ${asked.length} cases`);
+  say(`recorded ${requested.length - failed} of ${requested.length} cases`);
   return failed;
 }
 
 async function checkCases(target: Target): Promise<number> {
-  const asked = await runCases(target, { only: options.only }, (entry) => progress(`completed ${entry.item.name}`));
+  const requested = await runCases(target, { only: options.only }, (entry) => progress(`completed ${entry.item.name}`));
   const recordings = new Map<string, (item: RecordedCase["item"]) => CaseResponses>();
-  for (const group of new Set(asked.map((entry) => entry.group))) recordings.set(group, await readRecording(group));
+  for (const group of new Set(requested.map((entry) => entry.group))) recordings.set(group, await readRecording(group));
   let wrong = 0;
   let unanswered = 0;
-  for (const entry of asked) {
+  for (const entry of requested) {
     if (target.kind === "oracle" && isLost(entry.answers)) {
       unanswered++;
       say(`NO RESPONSE ${entry.item.name}: ${entry.answers.message}\n`);
@@ -77,7 +77,7 @@ async function checkCases(target: Target): Promise<number> {
     say(`DIFFERS ${entry.item.name}: ${verdict}\n`);
   }
   say(
-    `${target.kind}: ${asked.length - wrong - unanswered} of ${asked.length} cases agree, ${unanswered} got no response`,
+    `${target.kind}: ${requested.length - wrong - unanswered} of ${requested.length} cases agree, ${unanswered} got no response`,
   );
   return unanswered > unansweredMax ? wrong + unanswered : wrong;
 }
@@ -134,8 +134,8 @@ process.exitCode = wrong === 0 ? 0 : 1;
 
 function commandLine(): SuiteOptions {
   try {
-    const given = suiteOptions(process.argv.slice(2), cache);
-    if (given !== null) return given;
+    const input = suiteOptions(process.argv.slice(2), cache);
+    if (input !== null) return input;
     process.stdout.write(suiteHelp(cache));
   } catch (error) {
     if (!(error instanceof UsageError)) throw error;

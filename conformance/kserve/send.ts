@@ -35,16 +35,16 @@ export async function sendSteps(
   skip: (step: Step) => boolean,
 ): Promise<(readonly ComparedResponse[] | null)[]> {
   using agent = disposableAgent();
-  const answers: Promise<readonly ComparedResponse[] | null>[] = [];
+  const responses: Promise<readonly ComparedResponse[] | null>[] = [];
   for (const step of steps) {
-    if (step.request.afterMs === undefined) await Promise.all(answers);
+    if (step.request.afterMs === undefined) await Promise.all(responses);
     else await new Promise((resolve) => setTimeout(resolve, step.request.afterMs));
     const sent = skip(step) ? Promise.resolve(null) : sendCopies(server, step.request, masks, agent.agent);
     sent.catch(() => {});
-    answers.push(sent);
+    responses.push(sent);
   }
   // The responses are awaited here, because the agent closes its connections at the end of this scope.
-  return await Promise.all(answers);
+  return await Promise.all(responses);
 }
 
 function disposableAgent() {
@@ -60,8 +60,11 @@ async function sendCopies(
 ): Promise<ComparedResponse[]> {
   const copies = Array.from({ length: request.copies ?? 1 }, () => send(server, request, masks, agent));
   const different = new Map<string, ComparedResponse>();
-  for (const answer of await Promise.all(copies)) {
-    different.set(JSON.stringify([answer.status, answer.headers, Buffer.from(answer.body).toString("base64")]), answer);
+  for (const response of await Promise.all(copies)) {
+    different.set(
+      JSON.stringify([response.status, response.headers, Buffer.from(response.body).toString("base64")]),
+      response,
+    );
   }
   return [...different.keys()].sort().map((key) => different.get(key) as ComparedResponse);
 }
@@ -73,8 +76,8 @@ async function sendCall(server: RunningServer, request: Request, masks: Masks): 
     body: Buffer.from((request.body ?? "") as Uint8Array),
     timeoutMs: answerTimeoutMs,
   });
-  const answer = responseOf(request.path, reply);
-  return { ...answer, body: mask(Buffer.from(answer.body), masks) };
+  const response = responseOf(request.path, reply);
+  return { ...response, body: mask(Buffer.from(response.body), masks) };
 }
 
 function send(server: RunningServer, request: Request, masks: Masks, agent: Agent): Promise<ComparedResponse> {

@@ -9,7 +9,7 @@ const cases = selectedCases({ only: "" })
 
 test("a server that dies fails only its current case, and the next cases run against a new server", async () => {
   const pids: number[] = [];
-  const asked = await runFixture(
+  const requested = await runFixture(
     { kind: "galatea" },
     "main",
     cases,
@@ -20,7 +20,7 @@ test("a server that dies fails only its current case, and the next cases run aga
       return fixture;
     },
   );
-  const [before, during, after] = asked.map((entry) => entry.answers);
+  const [before, during, after] = requested.map((entry) => entry.answers);
   assert.ok(Array.isArray(before));
   assert.ok(during instanceof ServerDied);
   assert.match(during.message, /SIGKILL/);

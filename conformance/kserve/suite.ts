@@ -39,7 +39,7 @@ const fixturesAtOnce = 3;
 export async function runCases(
   target: Target,
   selection: Selection,
-  report: (asked: RecordedCase) => void,
+  report: (requested: RecordedCase) => void,
 ): Promise<RecordedCase[]> {
   const cases = selectedCases(selection);
   const waiting = fixtureNames.flatMap((name) => {
@@ -61,8 +61,8 @@ export class ServerDied extends Error {
 }
 
 /** Returns whether the server of these responses can no longer be used. */
-export function isLost(answers: CaseResponses | Error): answers is ServerDied | NoResponse {
-  return answers instanceof ServerDied || answers instanceof NoResponse;
+export function isLost(responses: CaseResponses | Error): responses is ServerDied | NoResponse {
+  return responses instanceof ServerDied || responses instanceof NoResponse;
 }
 
 /** Number of servers of one fixture that may crash or hang before its remaining cases are skipped. */
@@ -73,10 +73,10 @@ export async function runFixture(
   target: Target,
   name: FixtureName,
   cases: readonly FoundCase[],
-  report: (asked: RecordedCase) => void,
+  report: (requested: RecordedCase) => void,
   start = startFixture,
 ): Promise<RecordedCase[]> {
-  const asked: RecordedCase[] = [];
+  const requested: RecordedCase[] = [];
   let fixture: StartedFixture | Error | null = null;
   let lostServers = 0;
   try {
@@ -84,12 +84,12 @@ export async function runFixture(
       fixture ??= await start(target, name).catch(
         (error: unknown) => new Error(`fixture ${name}: ${String(error).slice(0, 2000)}`),
       );
-      const answers: CaseResponses | Error =
+      const responses: CaseResponses | Error =
         fixture instanceof Error ? fixture : await askCase(target, fixture, found.item);
-      const entry = { ...found, answers, isAfterLoss: lostServers > 0 };
-      asked.push(entry);
+      const entry = { ...found, answers: responses, isAfterLoss: lostServers > 0 };
+      requested.push(entry);
       report(entry);
-      if (fixture instanceof Error || !isLost(answers)) continue;
+      if (fixture instanceof Error || !isLost(responses)) continue;
       lostServers += 1;
       await fixture.kill();
       fixture = lostServers < lostServersMax ? null : new Error(`fixture ${name}: ${lostServers} servers were lost`);
@@ -97,7 +97,7 @@ export async function runFixture(
   } finally {
     if (fixture !== null && !(fixture instanceof Error)) await fixture.stop();
   }
-  return asked;
+  return requested;
 }
 
 /** Maximum time between the break of a process's connections and its end, in milliseconds: Triton first writes the stack of a crash. */
@@ -105,24 +105,24 @@ const endAfterBreakMs = 30_000;
 
 async function askCase(target: Target, fixture: StartedFixture, item: Case): Promise<CaseResponses | Error> {
   const skip = (step: Step) => target.kind === "oracle" && step.difference?.notAsked === true;
-  const answers = await sendSteps(fixture.server, item.steps, fixture.masks, skip).catch((error: unknown) =>
+  const responses = await sendSteps(fixture.server, item.steps, fixture.masks, skip).catch((error: unknown) =>
     error instanceof Error ? error : new Error(String(error)),
   );
-  if (!(answers instanceof Error) || answers instanceof NoResponse) return answers;
+  if (!(responses instanceof Error) || responses instanceof NoResponse) return responses;
   const end = await Promise.race([fixture.server.ended, delay(endAfterBreakMs, null, { ref: false })]);
-  if (end === null) return answers;
-  return new ServerDied(`the server ended (${end.signal ?? `exit code ${end.exitCode}`}): ${answers.message}`);
+  if (end === null) return responses;
+  return new ServerDied(`the server ended (${end.signal ?? `exit code ${end.exitCode}`}): ${responses.message}`);
 }
 
 /** Returns the first difference in our responses to a case; null if there is none. */
 export function judge(item: Case, expected: CaseResponses, ours: CaseResponses | Error): string | null {
   if (ours instanceof Error) return ours.message;
   for (const [index, step] of item.steps.entries()) {
-    const answers = ours[index] ?? [];
+    const responses = ours[index] ?? [];
     const wrong =
       step.difference === undefined
-        ? compareResponses(expected[index] ?? [], answers, step.compare)
-        : checkDifference(step.difference, answers);
+        ? compareResponses(expected[index] ?? [], responses, step.compare)
+        : checkDifference(step.difference, responses);
     if (wrong !== null) return `step ${index + 1} (${step.request.method} ${step.request.path}): ${wrong}`;
   }
   return null;
@@ -135,10 +135,10 @@ export function judge(item: Case, expected: CaseResponses, ours: CaseResponses |
 export function judgeRecording(item: Case, recorded: CaseResponses, live: CaseResponses | Error): string | null {
   if (live instanceof Error) return live.message;
   for (const [index, step] of item.steps.entries()) {
-    const answers = live[index];
+    const responses = live[index];
     const before = recorded[index];
-    if (!answers || !before) continue;
-    const wrong = compareResponses(before, answers, step.compare);
+    if (!responses || !before) continue;
+    const wrong = compareResponses(before, responses, step.compare);
     if (wrong !== null) return `stale recording, step ${index + 1}: ${wrong}`;
   }
   return null;

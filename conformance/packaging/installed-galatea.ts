@@ -111,9 +111,9 @@ export class InstalledGalatea {
     );
     try {
       const outputOf = async (model: string, body: string) => {
-        const answer = await sendRequest(port, { path: `/v2/models/${model}/infer`, body });
-        assert.equal(answer.status, 200, answer.body.toString());
-        return (JSON.parse(answer.body.toString()) as { outputs: { data: number[] }[] }).outputs[0]?.data;
+        const response = await sendRequest(port, { path: `/v2/models/${model}/infer`, body });
+        assert.equal(response.status, 200, response.body.toString());
+        return (JSON.parse(response.body.toString()) as { outputs: { data: number[] }[] }).outputs[0]?.data;
       };
       const x = { name: "x", datatype: "FP32", shape: [2], data: [1, 2] };
       assert.deepEqual(await outputOf("negate", JSON.stringify({ inputs: [x] })), [-1, -2]);

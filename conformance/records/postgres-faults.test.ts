@@ -91,7 +91,7 @@ const put = (key: string, body: string, expects: number | "absent" | "any"): Doc
 });
 
 /** The results of a writer's writes. */
-interface Told {
+interface Reported {
   acknowledged: number;
   /** Number of writes that were rejected as not committed, or with an unknown outcome. */
   failed: number;
@@ -110,18 +110,18 @@ async function readAgain(documents: Documents, key: string) {
 }
 
 /** Increments counters in two documents, each write on the version of the previous one, until the signal aborts. */
-async function countUp(documents: Documents, name: string, told: Told, until: AbortSignal): Promise<void> {
+async function countUp(documents: Documents, name: string, reported: Reported, until: AbortSignal): Promise<void> {
   let [value, version]: [number, number | "absent"] = [0, "absent"];
   while (!until.aborted) {
     try {
       const body = String(value + 1);
       version = await documents.write([put(`${name}-a`, body, version), put(`${name}-b`, body, version)]);
       value += 1;
-      told.acknowledged += 1;
+      reported.acknowledged += 1;
     } catch (error) {
       assert.ok(!(error instanceof DocumentConflict), "no other writer");
-      if (/unknown/.test(String(error))) told.unknown += 1;
-      else told.failed += 1;
+      if (/unknown/.test(String(error))) reported.unknown += 1;
+      else reported.failed += 1;
       const now = await readAgain(documents, `${name}-a`);
       assert.ok(Number(now?.body ?? 0) - value <= (/unknown/.test(String(error)) ? 1 : 0), String(error));
       [value, version] = [Number(now?.body ?? 0), now?.version ?? "absent"];
@@ -129,7 +129,7 @@ async function countUp(documents: Documents, name: string, told: Told, until: Ab
   }
 }
 
-async function assertCounted(documents: Documents, name: string, { acknowledged, unknown }: Told): Promise<void> {
+async function assertCounted(documents: Documents, name: string, { acknowledged, unknown }: Reported): Promise<void> {
   const [a, b] = await Promise.all([documents.get("k", `${name}-a`), documents.get("k", `${name}-b`)]);
   assert.equal(a?.body, b?.body, "no write is incomplete");
   const value = Number(a?.body);
@@ -146,30 +146,31 @@ async function underFaults(
   /** `progress` resolves when every writer has completed another write. */
   faults: (progress: () => Promise<void>) => Promise<void>,
   reopen: () => Promise<PostgresDocuments> = () => open(database),
-): Promise<Told[]> {
+): Promise<Reported[]> {
   const over = new AbortController();
   const names = Array.from({ length: 16 }, (_, index) => `w${index}`);
-  const told = names.map((): Told => ({ acknowledged: 0, failed: 0, unknown: 0 }));
-  const working = Promise.all(names.map((name, index) => countUp(documents, name, told[index]!, over.signal)));
+  const reported = names.map((): Reported => ({ acknowledged: 0, failed: 0, unknown: 0 }));
+  const working = Promise.all(names.map((name, index) => countUp(documents, name, reported[index]!, over.signal)));
   await faults(async () => {
-    const made = told.map(({ acknowledged }) => acknowledged);
-    await eventually(() => told.every(({ acknowledged }, index) => acknowledged > made[index]!));
+    const created = reported.map(({ acknowledged }) => acknowledged);
+    await eventually(() => reported.every(({ acknowledged }, index) => acknowledged > created[index]!));
   });
   over.abort();
   await working;
-  for (const [index, name] of names.entries()) await assertCounted(documents, name, told[index]!);
+  for (const [index, name] of names.entries()) await assertCounted(documents, name, reported[index]!);
   await documents[Symbol.asyncDispose]();
   await using again = await reopen();
-  for (const [index, name] of names.entries()) await assertCounted(again, name, told[index]!);
-  return told;
+  for (const [index, name] of names.entries()) await assertCounted(again, name, reported[index]!);
+  return reported;
 }
 
-const total = (told: readonly Told[], what: keyof Told) => told.reduce((sum, each) => sum + each[what], 0);
+const total = (reported: readonly Reported[], what: keyof Reported) =>
+  reported.reduce((sum, each) => sum + each[what], 0);
 
 test("kill -9 of the database amid writes: each acknowledged write is stored once and completely", async (t) => {
   const database = await newDatabase();
   const documents = await open(database);
-  const told = await underFaults(database, documents, async () => {
+  const reported = await underFaults(database, documents, async () => {
     for (let round = 0; round < 5; round += 1) {
       await delay(200 + 50 * round);
       await server.kill();
@@ -177,14 +178,16 @@ test("kill -9 of the database amid writes: each acknowledged write is stored onc
     }
     await delay(300);
   });
-  t.diagnostic(JSON.stringify([total(told, "acknowledged"), total(told, "failed"), total(told, "unknown")]));
-  assert.ok(total(told, "acknowledged") > 100);
+  t.diagnostic(
+    JSON.stringify([total(reported, "acknowledged"), total(reported, "failed"), total(reported, "unknown")]),
+  );
+  assert.ok(total(reported, "acknowledged") > 100);
 });
 
 test("sessions that are terminated at random under load fail no conditional write", async (t) => {
   const database = await newDatabase();
   const documents = await open(database);
-  const told = await underFaults(database, documents, async (progress) => {
+  const reported = await underFaults(database, documents, async (progress) => {
     for (let round = 0; round < 30; round += 1) {
       await progress();
       await delay(round);
@@ -194,16 +197,18 @@ test("sessions that are terminated at random under load fail no conditional writ
       );
     }
   });
-  t.diagnostic(JSON.stringify([total(told, "acknowledged"), total(told, "failed"), total(told, "unknown")]));
-  assert.equal(total(told, "failed") + total(told, "unknown"), 0);
-  assert.ok(total(told, "acknowledged") > 100);
+  t.diagnostic(
+    JSON.stringify([total(reported, "acknowledged"), total(reported, "failed"), total(reported, "unknown")]),
+  );
+  assert.equal(total(reported, "failed") + total(reported, "unknown"), 0);
+  assert.ok(total(reported, "acknowledged") > 100);
 });
 
 test("connections that break at any moment, also between a commit and its response, neither fail nor repeat a conditional write", async (t) => {
   const database = await newDatabase();
   await using network = await FaultyNetwork.open(server.port);
   const documents = await open(database, { port: network.port });
-  const told = await underFaults(database, documents, async (progress) => {
+  const reported = await underFaults(database, documents, async (progress) => {
     for (let round = 0; round < 30; round += 1) {
       await progress();
       await delay(round);
@@ -212,8 +217,10 @@ test("connections that break at any moment, also between a commit and its respon
     }
     await progress();
   });
-  t.diagnostic(JSON.stringify([total(told, "acknowledged"), total(told, "failed"), total(told, "unknown")]));
-  assert.equal(total(told, "failed") + total(told, "unknown"), 0);
+  t.diagnostic(
+    JSON.stringify([total(reported, "acknowledged"), total(reported, "failed"), total(reported, "unknown")]),
+  );
+  assert.equal(total(reported, "failed") + total(reported, "unknown"), 0);
 });
 
 test("after a failover to a synchronous replica each acknowledged write is there, and writes continue", async (t) => {
@@ -229,7 +236,7 @@ test("after a failover to a synchronous replica each acknowledged write is there
   // An address that follows the primary.
   await using network = await FaultyNetwork.open(primary.port);
   const openThere = () => open("records", { port: network.port });
-  const told = await underFaults(
+  const reported = await underFaults(
     "records",
     await openThere(),
     async (progress) => {
@@ -241,7 +248,9 @@ test("after a failover to a synchronous replica each acknowledged write is there
     },
     openThere,
   );
-  t.diagnostic(JSON.stringify([total(told, "acknowledged"), total(told, "failed"), total(told, "unknown")]));
+  t.diagnostic(
+    JSON.stringify([total(reported, "acknowledged"), total(reported, "failed"), total(reported, "unknown")]),
+  );
 });
 
 test("a platform that reaches a replica instead of the primary does not start", async () => {
@@ -270,7 +279,7 @@ test("an unconditional write fails after a lost connection and is not repeated",
   const database = await newDatabase();
   await using documents = await open(database);
   await documents.write([put("a", "0", "absent")]);
-  await using held = await hold(database);
+  await using pending = await hold(database);
   const writes = Promise.allSettled([
     documents.write([put("a", "any", "any")]),
     documents.write([put("b", "1", "absent")]),
@@ -278,7 +287,7 @@ test("an unconditional write fails after a lost connection and is not repeated",
   await eventually(() => isWaiting(database));
   await server.query(`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '${database}'
     AND application_name LIKE 'galatea%' AND wait_event_type = 'Lock'`);
-  await held.end();
+  await pending.end();
   const [any, expecting] = await writes;
   assert.match(String((any as PromiseRejectedResult).reason), /DatabaseUnavailable: the write was not made/);
   assert.equal(expecting?.status, "fulfilled");
@@ -489,6 +498,6 @@ test("a stricter default isolation of the database causes no serialization failu
   const database = await newDatabase();
   await server.query(`ALTER DATABASE ${database} SET default_transaction_isolation = 'serializable'`);
   const documents = await open(database);
-  const told = await underFaults(database, documents, () => delay(500));
-  assert.equal(total(told, "failed") + total(told, "unknown"), 0);
+  const reported = await underFaults(database, documents, () => delay(500));
+  assert.equal(total(reported, "failed") + total(reported, "unknown"), 0);
 });

@@ -76,7 +76,7 @@ test("a second platform over the same records does not start, and no log has the
   const second = await galatea(
     "up",
     "--port=0",
-    `--data=${join(platform.place.directory, "second")}`,
+    `--data=${join(platform.workspace.directory, "second")}`,
     `--records=${urlOf("records")}`,
   );
   assert.equal(second.code, 1);
@@ -89,12 +89,12 @@ test("a second platform over the same records does not start, and no log has the
 
 test("while the database is away invocations succeed, control calls get 503, and everything recovers by itself", async (t) => {
   const over = new AbortController();
-  let answered = 0;
+  let responseCount = 0;
   const load = Promise.all(
     Array.from({ length: 4 }, async () => {
       while (!over.signal.aborted) {
         assert.match(await invoke(platform, "kept", target, faultyRequest("echo")), /"OUT"/);
-        answered += 1;
+        responseCount += 1;
       }
     }),
   );
@@ -119,8 +119,8 @@ test("while the database is away invocations succeed, control calls get 503, and
   }
   over.abort();
   await load;
-  t.diagnostic(`${answered} invocations`);
-  assert.ok(answered > 50);
+  t.diagnostic(`${responseCount} invocations`);
+  assert.ok(responseCount > 50);
 });
 
 test("kill -9 of the platform keeps the metrics of all minutes that had ended", async () => {
@@ -162,7 +162,7 @@ test("metrics are in the database and not in the data directory", async () => {
   await platform.stop();
   const [stored] = await server.query("SELECT count(*)::int AS count FROM galatea.metric_block", "records");
   assert.ok(Number(stored?.["count"]) > 0);
-  assert.ok(!existsSync(join(platform.place.data, "records", "metrics.db")));
+  assert.ok(!existsSync(join(platform.workspace.data, "records", "metrics.db")));
   await platform.startAgain();
   await endpointIs(platform, "kept", "InService");
 });
@@ -181,12 +181,12 @@ test("records are copied to a data directory and back with equal checksums, and 
     "records",
     "copy",
     `--from=${urlOf("records")}`,
-    `--to=${join(platform.place.directory, "copy")}`,
+    `--to=${join(platform.workspace.directory, "copy")}`,
   );
   assert.deepEqual([running.code, running.stderr], [0, ""]);
   assert.match(running.stdout, /A platform uses the source/);
   await platform.stop();
-  const { data } = platform.place;
+  const { data } = platform.workspace;
   const without = await galatea("up", "--port=0", `--data=${data}`);
   assert.equal(without.code, 1);
   assert.match(

@@ -14,7 +14,7 @@ import { compileCache, type Workspace } from "../faults/serving.ts";
 const main = fileURLToPath(new URL("../../packages/galatea/src/main.ts", import.meta.url));
 
 export interface ReplicaOptions {
-  readonly place: Workspace;
+  readonly workspace: Workspace;
   /** The name of the data directory below the fixture's directory. */
   readonly data: string;
   readonly records: string;
@@ -49,7 +49,7 @@ export class Replica implements AsyncDisposable {
 
   /** Starts the process without waiting for it. */
   start(): void {
-    const { place, data, records, objects, flags = [] } = this.options;
+    const { workspace: place, data, records, objects, flags = [] } = this.options;
     const port = new URL(this.url).port;
     const args = ["up", `--port=${port}`, `--data=${join(place.directory, data)}`, "--worker-write", place.meeting];
     const more = [`--records=${records}`, `--objects=${objects}`, "--standby", "--instance-grace-secs=20", ...flags];
@@ -75,8 +75,8 @@ export class Replica implements AsyncDisposable {
     this.#child = child;
   }
 
-  get place(): Workspace {
-    return this.options.place;
+  get workspace(): Workspace {
+    return this.options.workspace;
   }
 
   log(): string {
@@ -117,8 +117,8 @@ export class Replica implements AsyncDisposable {
 
   /** The server processes of the instances that were started over this replica's data directory. */
   servers(): readonly number[] {
-    const data = `--data=${join(this.options.place.directory, this.options.data)}`;
-    return processesMarked(this.options.place.mark)
+    const data = `--data=${join(this.options.workspace.directory, this.options.data)}`;
+    return processesMarked(this.options.workspace.mark)
       .filter(({ command }) => command.includes("--sagemaker-socket=") && command.includes(data))
       .map(({ pid }) => pid);
   }

@@ -49,7 +49,7 @@ before(async () => {
   replicas = await Promise.all(
     networks.map(({ port }, index) =>
       Replica.of({
-        place,
+        workspace: place,
         data: `replica-${index}`,
         records: `postgres://galatea@127.0.0.1:${port}/records?sslmode=disable`,
         objects: service.url,

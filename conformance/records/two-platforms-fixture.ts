@@ -21,17 +21,17 @@ const certificate = certificateOf("platform.galatea");
 export const target = "model.tar.gz";
 
 export class TwoPlatforms implements AsyncDisposable {
-  readonly place: Workspace;
+  readonly workspace: Workspace;
   readonly server: PostgresServer;
   readonly agents: readonly RunningAgent[];
   readonly replicas: readonly [Replica, Replica];
   readonly #closing: AsyncDisposableStack;
 
   private constructor(
-    parts: Pick<TwoPlatforms, "place" | "server" | "agents" | "replicas">,
+    parts: Pick<TwoPlatforms, "workspace" | "server" | "agents" | "replicas">,
     closing: AsyncDisposableStack,
   ) {
-    this.place = parts.place;
+    this.workspace = parts.workspace;
     this.server = parts.server;
     this.agents = parts.agents;
     this.replicas = parts.replicas;
@@ -73,9 +73,9 @@ export class TwoPlatforms implements AsyncDisposable {
     ];
     const records = `postgres://galatea@127.0.0.1:${server.port}/records?sslmode=disable`;
     const openReplica = async (data: string) =>
-      opening.use(await Replica.of({ place, data, records, objects: service.url, flags }));
+      opening.use(await Replica.of({ workspace: place, data, records, objects: service.url, flags }));
     const replicas = [await openReplica("replica-0"), await openReplica("replica-1")] as const;
-    return new TwoPlatforms({ place, server, agents, replicas }, opening.move());
+    return new TwoPlatforms({ workspace: place, server, agents, replicas }, opening.move());
   }
 
   /** Waits until one replica leads and the other one waits. */

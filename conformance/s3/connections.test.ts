@@ -14,7 +14,7 @@ interface Refusal {
   readonly line: string;
   readonly headers?: string;
   readonly body: Buffer;
-  readonly answer: RegExp;
+  readonly result: RegExp;
 }
 
 const framed = (first: string, byteLength: number) =>
@@ -25,39 +25,39 @@ const refusals: readonly Refusal[] = [
     name: "DeleteObjects with 3 MiB that are no XML",
     line: "POST /bkt?delete",
     body: Buffer.alloc(3 * mebibyte, "x"),
-    answer: /^HTTP\/1\.1 400 [^]*<Code>MalformedXML</,
+    result: /^HTTP\/1\.1 400 [^]*<Code>MalformedXML</,
   },
   {
     name: "CompleteMultipartUpload with a document of 8 MiB",
     line: "POST /bkt/k?uploadId=none",
     body: Buffer.alloc(8 * mebibyte, "x"),
-    answer: /^HTTP\/1\.1 400 [^]*<Code>MalformedXML</,
+    result: /^HTTP\/1\.1 400 [^]*<Code>MalformedXML</,
   },
   {
     name: "CreateBucket with a document of 8 MiB",
     line: "PUT /newbucket",
     body: Buffer.alloc(8 * mebibyte, "x"),
-    answer: /^HTTP\/1\.1 400 [^]*<Code>MalformedXML</,
+    result: /^HTTP\/1\.1 400 [^]*<Code>MalformedXML</,
   },
   {
     name: "PutObject into a bucket that is not there",
     line: "PUT /none/k",
     body: Buffer.alloc(8 * mebibyte, "x"),
-    answer: /^HTTP\/1\.1 404 [^]*<Code>NoSuchBucket</,
+    result: /^HTTP\/1\.1 404 [^]*<Code>NoSuchBucket</,
   },
   {
     name: "a chunk whose head is none, and 8 MiB more",
     line: "PUT /bkt/k",
     headers: chunkedHeaders,
     body: framed("zz\r\n", 8 * mebibyte),
-    answer: /^HTTP\/1\.1 400 [^]*<Code>IncompleteBody</,
+    result: /^HTTP\/1\.1 400 [^]*<Code>IncompleteBody</,
   },
   {
     name: "8 MiB after the last chunk",
     line: "PUT /bkt/k",
     headers: chunkedHeaders,
     body: framed("5\r\nhello\r\n0\r\n\r\n", 8 * mebibyte),
-    answer: /^HTTP\/1\.1 400 [^]*<Code>IncompleteBody</,
+    result: /^HTTP\/1\.1 400 [^]*<Code>IncompleteBody</,
   },
 ];
 
@@ -85,18 +85,18 @@ function connected(): Socket {
 function exchange(request: Buffer): Promise<string> {
   return new Promise((resolve, reject) => {
     const socket = connected();
-    const pieces: Buffer[] = [];
+    const chunks: Buffer[] = [];
     socket.pause();
-    socket.on("data", (piece: Buffer) => pieces.push(piece));
-    socket.once("error", reject).once("close", () => resolve(Buffer.concat(pieces).toString()));
+    socket.on("data", (chunk: Buffer) => chunks.push(chunk));
+    socket.once("error", reject).once("close", () => resolve(Buffer.concat(chunks).toString()));
     socket.write(request, () => socket.resume());
   });
 }
 
 for (const refusal of refusals) {
   test(`${refusal.name}: the client that sends it all sees the refusal`, async () => {
-    const answer = await exchange(Buffer.concat([headOf(refusal), refusal.body]));
-    assert.match(answer, refusal.answer);
+    const response = await exchange(Buffer.concat([headOf(refusal), refusal.body]));
+    assert.match(response, refusal.result);
     assert.equal((await fetch(`${server.url}/bkt/k`, { headers: { Connection: "close" } })).status, 404);
   });
 }

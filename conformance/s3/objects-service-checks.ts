@@ -103,7 +103,7 @@ export function objectsServiceTest(serviceName: string, open: () => Promise<S3Se
     assert.match(await until("the queued request is done", () => textOf(service.s3, output).catch(() => null)), /4\.0/);
     assert.deepEqual(await keysOf(service.s3), await keysOf(platform.s3));
     assert.equal(await textOf(service.s3, "in/1"), faultyRequest("echo", { value: [4] }));
-    const files = await readdir(join(platform.place.data, "objects"), { recursive: true });
+    const files = await readdir(join(platform.workspace.data, "objects"), { recursive: true });
     assert.deepEqual(files, ["sending"], "the data directory holds no object");
 
     await service.kill();
@@ -123,7 +123,7 @@ export function objectsServiceTest(serviceName: string, open: () => Promise<S3Se
     );
     await until(
       "the platform has sent all",
-      async () => (await readdir(join(platform.place.data, "objects/sending"))).length === 0,
+      async () => (await readdir(join(platform.workspace.data, "objects/sending"))).length === 0,
     );
   });
 }

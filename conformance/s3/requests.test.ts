@@ -17,12 +17,12 @@ after(async () => {
   await server[Symbol.asyncDispose]();
 });
 
-interface Answer {
+interface ReceivedResponse {
   readonly status: number;
   readonly code: string;
 }
 
-async function answerTo(path: string, request: RequestInit): Promise<Answer> {
+async function answerTo(path: string, request: RequestInit): Promise<ReceivedResponse> {
   const reply = await fetch(`${server.url}${path}`, request);
   return { status: reply.status, code: /<Code>(\w+)</.exec(await reply.text())?.[1] ?? "" };
 }
@@ -38,8 +38,8 @@ const documents = {
 
 for (const [name, body] of Object.entries(documents)) {
   test(`a document with ${name} is malformed`, async () => {
-    const answer = await answerTo("/bkt?delete", { method: "POST", body });
-    assert.deepEqual(answer, { status: 400, code: "MalformedXML" });
+    const response = await answerTo("/bkt?delete", { method: "POST", body });
+    assert.deepEqual(response, { status: 400, code: "MalformedXML" });
     assert.equal((await fetch(`${server.url}/bkt/k`)).status, 200);
   });
 }
@@ -57,70 +57,70 @@ const framed = (trailer: string, announced: string): RequestInit => ({
 
 const putHeaders = (headers: Record<string, string>): RequestInit => ({ method: "PUT", headers, body: "hello" });
 
-const refusals: readonly { what: string; path: string; request: RequestInit; answer: Answer }[] = [
+const refusals: readonly { what: string; path: string; request: RequestInit; result: ReceivedResponse }[] = [
   {
     what: "a trailer that was announced and does not come",
     path: "/bkt/new",
     request: framed("", "x-amz-checksum-crc32"),
-    answer: { status: 400, code: "MalformedTrailerError" },
+    result: { status: 400, code: "MalformedTrailerError" },
   },
   {
     what: "another trailer than was announced",
     path: "/bkt/new",
     request: framed("x-amz-checksum-crc32:NhCmhg==\r\n", "x-amz-checksum-sha1"),
-    answer: { status: 400, code: "MalformedTrailerError" },
+    result: { status: 400, code: "MalformedTrailerError" },
   },
   {
     what: "a trailer that holds no checksum",
     path: "/bkt/new",
     request: framed("x-amz-checksum-crc32:NhCm\r\n", "x-amz-checksum-crc32"),
-    answer: { status: 400, code: "InvalidRequest" },
+    result: { status: 400, code: "InvalidRequest" },
   },
   {
     what: "a trailer announced for a body that is not chunked",
     path: "/bkt/new",
     request: putHeaders({ "x-amz-trailer": "x-amz-checksum-crc32" }),
-    answer: { status: 400, code: "MalformedTrailerError" },
+    result: { status: 400, code: "MalformedTrailerError" },
   },
   {
     what: "a condition that writes do not have",
     path: "/bkt/new",
     request: putHeaders({ "If-Unmodified-Since": "Sat, 21 Nov 2026 12:00:00 GMT" }),
-    answer: { status: 501, code: "NotImplemented" },
+    result: { status: 501, code: "NotImplemented" },
   },
   {
     what: "a condition that deletions do not have",
     path: "/bkt/k",
     request: { method: "DELETE", headers: { "If-None-Match": "*" } },
-    answer: { status: 501, code: "NotImplemented" },
+    result: { status: 501, code: "NotImplemented" },
   },
   {
     what: "a deletion whose date is none",
     path: "/bkt/k",
     request: { method: "DELETE", headers: { "x-amz-if-match-last-modified-time": "yesterday" } },
-    answer: { status: 400, code: "InvalidArgument" },
+    result: { status: 400, code: "InvalidArgument" },
   },
   {
     what: "a write at an offset",
     path: "/bkt/k",
     request: putHeaders({ "x-amz-write-offset-bytes": "5" }),
-    answer: { status: 501, code: "NotImplemented" },
+    result: { status: 501, code: "NotImplemented" },
   },
   {
     what: "a page of no buckets",
     path: "/?max-buckets=0",
     request: {},
-    answer: { status: 400, code: "InvalidArgument" },
+    result: { status: 400, code: "InvalidArgument" },
   },
   {
     what: "an unknown subresource",
     path: "/bkt?novelty",
     request: {},
-    answer: { status: 501, code: "NotImplemented" },
+    result: { status: 501, code: "NotImplemented" },
   },
 ];
 
-for (const { what, path, request, answer } of refusals) {
+for (const { what, path, request, result: answer } of refusals) {
   test(`${what} is refused, and changes nothing`, async () => {
     assert.deepEqual(await answerTo(path, request), answer);
     assert.equal((await fetch(`${server.url}/bkt/new`)).status, 404);
@@ -129,8 +129,8 @@ for (const { what, path, request, answer } of refusals) {
 }
 
 test("a part's number is written in decimal digits", async () => {
-  const begun = await (await fetch(`${server.url}/bkt/parts?uploads`, { method: "POST" })).text();
-  const uploadId = /<UploadId>([^<]+)</.exec(begun)?.[1];
+  const started = await (await fetch(`${server.url}/bkt/parts?uploads`, { method: "POST" })).text();
+  const uploadId = /<UploadId>([^<]+)</.exec(started)?.[1];
   const put = (number: string) =>
     answerTo(`/bkt/parts?uploadId=${uploadId}&partNumber=${number}`, { method: "PUT", body: "x" });
   for (const number of ["0x1", "1e1", "%201", "+1", "1.0", "", "0", "10001", "-1"])
@@ -165,8 +165,8 @@ const taggings = {
 };
 for (const [name, body] of Object.entries(taggings)) {
   test(`tags of a document with ${name} are malformed`, async () => {
-    const answer = await answerTo("/bkt/k?tagging", { method: "PUT", body });
-    assert.deepEqual(answer, { status: 400, code: "MalformedXML" });
+    const response = await answerTo("/bkt/k?tagging", { method: "PUT", body });
+    assert.deepEqual(response, { status: 400, code: "MalformedXML" });
   });
 }
 

@@ -12,12 +12,12 @@ interface ServerArguments {
   readonly key?: readonly [string, string];
 }
 
-const given = JSON.parse(process.argv[2] ?? "{}") as ServerArguments;
+const input = JSON.parse(process.argv[2] ?? "{}") as ServerArguments;
 const logger = createLogger((level, message, fields) => console.error(level, message, JSON.stringify(fields ?? {})));
-const store = await openDirectoryStore({ folder: given.folder, logger });
-const key = given.key;
+const store = await openDirectoryStore({ folder: input.folder, logger });
+const key = input.key;
 const gateway = createGateway({
-  services: [s3Service({ store, s3Domain: given.domain ?? null })],
+  services: [s3Service({ store, s3Domain: input.domain ?? null })],
   credentials:
     key === undefined
       ? null

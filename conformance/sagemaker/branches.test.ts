@@ -8,9 +8,9 @@ import { ScriptedPlatform } from "./scripted-platform.ts";
 
 const program = fileURLToPath(new URL("branches.py", import.meta.url));
 
-async function run(part: string, environment: EnvironmentName): Promise<void> {
+async function run(segment: string, environment: EnvironmentName): Promise<void> {
   await using platform = await ScriptedPlatform.open();
-  const output = await platform.run(program, [part], { proxy: true, environment });
+  const output = await platform.run(program, [segment], { proxy: true, environment });
   assert(!output.includes("FAILED"), output);
 }
 
@@ -37,7 +37,7 @@ const topic = { TopicArn: "arn:aws:sns:us-east-1:000000000000:absent" };
 const trust = { AssumeRolePolicyDocument: '{"Version":"2012-10-17","Statement":[]}' };
 const policy = '{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Action":"s3:GetObject","Resource":"*"}]}';
 const now = new Date();
-const asked = {
+const requested = {
   StartTime: now,
   EndTime: new Date(now.getTime() + 60_000),
   MetricDataQueries: [{ Id: "one", Expression: "SEARCH('{a} b', 'Sum', 60)" }],
@@ -76,7 +76,12 @@ const provoked: readonly Provoked[] = [
     kind: "ResourceNotFound",
   },
   { service: "cloudwatch", operation: "DescribeAlarms", input: { NextToken: "none" }, kind: "InvalidNextToken" },
-  { service: "cloudwatch", operation: "GetMetricData", input: { ...asked, NextToken: "x" }, kind: "InvalidNextToken" },
+  {
+    service: "cloudwatch",
+    operation: "GetMetricData",
+    input: { ...requested, NextToken: "x" },
+    kind: "InvalidNextToken",
+  },
   {
     service: "application-autoscaling",
     operation: "DeregisterScalableTarget",

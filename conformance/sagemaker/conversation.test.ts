@@ -56,21 +56,21 @@ for (const { name, lacks, open } of callers) {
   test(`${name}: every operation of the platform is called and responds`, async () => {
     await using caller = await open(await platform.variables());
     const operations = await platformOperations();
-    const asked = new Set<string>();
-    const asking: AwsCalls = {
+    const requested = new Set<string>();
+    const calls: AwsCalls = {
       wait: (service, waiter, input) => caller.wait(service, waiter, input),
       call: (service, operation, input) => {
-        asked.add(`${service}.${operation}`);
+        requested.add(`${service}.${operation}`);
         return caller.call(service, operation, input);
       },
     };
-    await identities(asking, name);
-    await topics(asking, name);
-    await logs(asking, { name, tails: lacks.length === 0 });
-    await objects(asking, name);
-    await metrics(asking, name);
-    await hosting(asking, { name, archive, readsEvents: lacks.length === 0 });
-    const isOwed = (operation: string) => !asked.has(operation) && !lacks.includes(operation);
+    await identities(calls, name);
+    await topics(calls, name);
+    await logs(calls, { name, tails: lacks.length === 0 });
+    await objects(calls, name);
+    await metrics(calls, name);
+    await hosting(calls, { name, archive, readsEvents: lacks.length === 0 });
+    const isOwed = (operation: string) => !requested.has(operation) && !lacks.includes(operation);
     assert.deepEqual(operations.filter(isOwed), []);
   });
 }

@@ -35,20 +35,20 @@ test("a web page's fetch gets a preflight, events as they are sent, JSON and err
   const preflight = await fetch(path, { method: "OPTIONS", headers: { ...page, ...asks } });
   assert.deepEqual([preflight.status, preflight.headers.get("access-control-allow-origin")], [204, origin]);
   assert.equal(preflight.headers.get("access-control-allow-headers"), "authorization,content-type");
-  const ask = (said: string, more: object, signal: AbortSignal | null = null) =>
+  const request = (message: string, more: object, signal: AbortSignal | null = null) =>
     fetch(path, {
       method: "POST",
       headers: { ...page, authorization: `Bearer ${key}`, "content-type": "application/json" },
-      body: JSON.stringify({ model: "any", messages: [{ role: "user", content: said }], ...more }),
+      body: JSON.stringify({ model: "any", messages: [{ role: "user", content: message }], ...more }),
       signal,
     });
-  const whole = await ask("one two", {});
-  assert.deepEqual([whole.status, whole.headers.get("content-type")], [200, "application/json"]);
-  assert.equal(whole.headers.get("access-control-allow-origin"), origin);
-  const { choices } = (await whole.json()) as { choices: [{ message: { content: string } }] };
+  const complete = await request("one two", {});
+  assert.deepEqual([complete.status, complete.headers.get("content-type")], [200, "application/json"]);
+  assert.equal(complete.headers.get("access-control-allow-origin"), origin);
+  const { choices } = (await complete.json()) as { choices: [{ message: { content: string } }] };
   assert.equal(choices[0].message.content, "two one");
   const left = new AbortController();
-  const endless = await ask("endless", { stream: true }, left.signal);
+  const endless = await request("endless", { stream: true }, left.signal);
   assert.match(endless.headers.get("content-type") ?? "", /^text\/event-stream/);
   const found: string[] = [];
   for await (const event of events(endless)) {
@@ -58,9 +58,9 @@ test("a web page's fetch gets a preflight, events as they are sent, JSON and err
   assert.deepEqual(found, ["endless ", "endless ", "endless "]);
   left.abort();
   const last: string[] = [];
-  for await (const event of events(await ask("one two", { stream: true }))) last.push(event);
+  for await (const event of events(await request("one two", { stream: true }))) last.push(event);
   assert.deepEqual([last.length, last.at(-1)], [4, "[DONE]"]);
-  const refused = await ask("raise", { stream: true });
+  const refused = await request("raise", { stream: true });
   const { error } = (await refused.json()) as { error: { message: string } };
   assert.deepEqual([refused.status, error.message], [500, "no such word"]);
 });
@@ -69,10 +69,10 @@ test("a web page's fetch gets a preflight, events as they are sent, JSON and err
 async function* events(response: Response): AsyncGenerator<string> {
   let text = "";
   const decoder = new TextDecoder();
-  for await (const piece of response.body ?? []) {
-    const [...whole] = (text + decoder.decode(piece as Uint8Array, { stream: true })).split("\n\n");
-    text = whole.pop() ?? "";
-    for (const event of whole) yield event.replace(/^data: /, "");
+  for await (const chunk of response.body ?? []) {
+    const [...complete] = (text + decoder.decode(chunk as Uint8Array, { stream: true })).split("\n\n");
+    text = complete.pop() ?? "";
+    for (const event of complete) yield event.replace(/^data: /, "");
   }
 }
 

@@ -4,7 +4,7 @@ export class Chance {
 
   constructor(seed: number) {
     this.#state = (Math.imul(seed + 1, 0x9e3779b1) | 0) === 0 ? 1 : Math.imul(seed + 1, 0x9e3779b1) | 0;
-    for (let turn = 0; turn < 8; turn++) this.next();
+    for (let tick = 0; tick < 8; tick++) this.next();
   }
 
   /** Returns a number in [0, 1). */

@@ -73,14 +73,14 @@ export class SoakClient implements Disposable {
         outputs: [{ name: model.output, parameters: { binary_data: true } }],
       }),
     );
-    const answer = await this.#post(`/v2/models/${model.name}/infer`, header, tail);
-    if (answer.status !== 200) {
-      const { error } = JSON.parse(answer.body.toString()) as { error: string };
-      return causeOf("http", answer.status, error);
+    const result = await this.#post(`/v2/models/${model.name}/infer`, header, tail);
+    if (result.status !== 200) {
+      const { error } = JSON.parse(result.body.toString()) as { error: string };
+      return causeOf("http", result.status, error);
     }
-    const told = JSON.parse(answer.body.toString("utf8", 0, answer.headerBytes)) as { id: string };
-    assert.equal(told.id, id);
-    assertRight(question, answer.body.subarray(answer.headerBytes));
+    const reported = JSON.parse(result.body.toString("utf8", 0, result.headerBytes)) as { id: string };
+    assert.equal(reported.id, id);
+    assertRight(question, result.body.subarray(result.headerBytes));
     return null;
   }
 
@@ -91,7 +91,7 @@ export class SoakClient implements Disposable {
       return causeOf("grpc", status, text);
     }
     assert.equal(messages.length, 1, "one response to one request");
-    assertAnswers(question, fromBinary(ModelInferResponseSchema, messages[0]!));
+    assertResponses(question, fromBinary(ModelInferResponseSchema, messages[0]!));
     return null;
   }
 
@@ -104,7 +104,7 @@ export class SoakClient implements Disposable {
       const { errorMessage, inferResponse } = fromBinary(ModelStreamInferResponseSchema, messages[index]!);
       if (errorMessage !== "") return causeOf("grpc", null, errorMessage);
       assert.ok(inferResponse);
-      assertAnswers(question, inferResponse);
+      assertResponses(question, inferResponse);
       return null;
     });
   }
@@ -117,11 +117,11 @@ export class SoakClient implements Disposable {
       };
       const where = { host: "127.0.0.1", port: this.#httpPort, path, method: "POST", agent: this.#agent, headers };
       const sent = httpRequest({ ...where, signal: AbortSignal.timeout(answerTimeoutMs) }, (response) => {
-        const parts: Buffer[] = [];
-        response.on("data", (part: Buffer) => parts.push(part)).on("error", reject);
+        const chunks: Buffer[] = [];
+        response.on("data", (chunk: Buffer) => chunks.push(chunk)).on("error", reject);
         response.on("end", () => {
           const headerBytes = Number(response.headers["inference-header-content-length"] ?? 0);
-          resolve({ status: response.statusCode ?? 0, headerBytes, body: Buffer.concat(parts) });
+          resolve({ status: response.statusCode ?? 0, headerBytes, body: Buffer.concat(chunks) });
         });
       });
       sent.on("error", reject);
@@ -138,18 +138,18 @@ export class SoakClient implements Disposable {
         "content-type": "application/grpc",
         te: "trailers",
       });
-      const parts: Buffer[] = [];
+      const chunks: Buffer[] = [];
       let end: Record<string, unknown> | null = null;
       stream.setTimeout(answerTimeoutMs, () => reject(new Error(`no response to ${method} in ${answerTimeoutMs} ms`)));
       stream.on("response", (headers) => {
         if (headers["grpc-status"] !== undefined) end = headers;
       });
       stream.on("trailers", (trailers) => (end = trailers));
-      stream.on("data", (part: Buffer) => parts.push(part)).on("error", reject);
+      stream.on("data", (chunk: Buffer) => chunks.push(chunk)).on("error", reject);
       stream.on("close", () => {
         if (end === null) return reject(new Error(`${method} ended without a status`));
         const text = decodeURIComponent((end["grpc-message"] as string | undefined) ?? "");
-        resolve({ messages: splitMessages(Buffer.concat(parts)), status: Number(end["grpc-status"]), text });
+        resolve({ messages: splitMessages(Buffer.concat(chunks)), status: Number(end["grpc-status"]), text });
       });
       for (const question of questions) stream.write(frameMessage(encode(question)));
       stream.end();
@@ -158,27 +158,27 @@ export class SoakClient implements Disposable {
 }
 
 function encode({ model, id, values }: SoakRequest): Uint8Array {
-  const told = Buffer.from("\x04\0\0\0echo", "latin1");
+  const reported = Buffer.from("\x04\0\0\0echo", "latin1");
   const value = { name: model.input, datatype: "FP32", shape: [BigInt(values.length)] };
   const init = {
     modelName: model.name,
     id,
     inputs: [...(model.isFaulty ? [{ name: "DO", datatype: "BYTES", shape: [1n] }] : []), value],
     outputs: [{ name: model.output }],
-    rawInputContents: [...(model.isFaulty ? [told] : []), bytesOf(values)],
+    rawInputContents: [...(model.isFaulty ? [reported] : []), bytesOf(values)],
   };
   return toBinary(ModelInferRequestSchema, create(ModelInferRequestSchema, init));
 }
 
-function assertAnswers(question: SoakRequest, response: ModelInferResponse): void {
+function assertResponses(question: SoakRequest, response: ModelInferResponse): void {
   assert.equal(response.id, question.id);
   assert.equal(response.rawOutputContents.length, 1);
   assertRight(question, Buffer.from(response.rawOutputContents[0]!));
 }
 
 function assertRight({ model, values }: SoakRequest, bytes: Buffer): void {
-  const wanted = model.sign === 1 ? values : values.map((value) => -value);
-  assert.ok(bytes.equals(bytesOf(wanted)), `a response that differs from that of ${model.name}`);
+  const expected = model.sign === 1 ? values : values.map((value) => -value);
+  assert.ok(bytes.equals(bytesOf(expected)), `a response that differs from that of ${model.name}`);
 }
 
 function bytesOf(values: Float32Array): Buffer {

@@ -79,7 +79,7 @@ export class Disruptions {
 
   async #killWorker(): Promise<void> {
     await this.#kill("worker");
-    await this.#answers("steady");
+    await this.#responses("steady");
   }
 
   async #killZygote(): Promise<void> {
@@ -113,7 +113,7 @@ export class Disruptions {
   }
 
   /** Resolves when all instances of a model respond: as many concurrent requests as instances. */
-  async #answers(model: string): Promise<void> {
+  async #responses(model: string): Promise<void> {
     const body = JSON.stringify({
       inputs: [
         { name: "DO", datatype: "BYTES", shape: [1], data: ["echo"] },

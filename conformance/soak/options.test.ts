@@ -7,8 +7,8 @@ test("--minutes and --seed are used, and without --seed the seed is random", () 
     soakOptions([], () => 7),
     { minutes: 10, seed: 7, record: false },
   );
-  const given = soakOptions(["--minutes=0.5", "--seed", "3", "--record"], () => 7);
-  assert.deepEqual(given, { minutes: 0.5, seed: 3, record: true });
+  const input = soakOptions(["--minutes=0.5", "--seed", "3", "--record"], () => 7);
+  assert.deepEqual(input, { minutes: 0.5, seed: 3, record: true });
 });
 
 test("--minutes=0 is rejected", () =>

@@ -24,7 +24,7 @@ try {
 async function run(options: SoakOptions): Promise<void> {
   console.log(`seed ${options.seed}`);
   const report = await soak(options, (line) => console.error(line));
-  const { asked, answered, errors, disruptions, verdicts, rounds, seconds } = report;
+  const { requested: asked, responseCount: answered, errors, disruptions, verdicts, rounds, seconds } = report;
   console.log(`${rounds} rounds in ${seconds.toFixed(0)} s`);
   console.log(`requests ${JSON.stringify(asked)}, responses ${answered}, errors ${JSON.stringify(errors)}`);
   console.log(`disruptions ${JSON.stringify(disruptions)}`);

@@ -15,8 +15,8 @@ export interface SoakReport {
   readonly rounds: number;
   readonly seconds: number;
   /** Number of requests by protocol: http, grpc, stream. */
-  readonly asked: Readonly<Record<Way, number>>;
-  readonly answered: number;
+  readonly requested: Readonly<Record<Way, number>>;
+  readonly responseCount: number;
   /** Number of errors by cause. */
   readonly errors: Readonly<Record<string, number>>;
   readonly disruptions: Readonly<Record<string, number>>;
@@ -93,7 +93,15 @@ export async function soak({ minutes, seed }: SoakOptions, log: (line: string) =
   assert.equal(answered + Object.values(errors).reduce((sum, count) => sum + count, 0), total);
   const seconds = (performance.now() - startedMs) / 1000;
   const done = Object.fromEntries(disruptions.counts);
-  return { rounds: samples.length, seconds, asked, answered, errors, disruptions: done, verdicts };
+  return {
+    rounds: samples.length,
+    seconds,
+    requested: asked,
+    responseCount: answered,
+    errors,
+    disruptions: done,
+    verdicts,
+  };
 }
 
 const startFlags = ["--model-control-mode=explicit", ...models.map(({ name }) => `--load-model=${name}`)];
@@ -114,7 +122,7 @@ async function askUntil(
   over: AbortSignal,
   ports: { readonly httpPort: number; readonly grpcPort: number },
   chance: Chance,
-  tell: Tell,
+  report: Tell,
 ): Promise<void> {
   using client = new SoakClient(ports);
   let count = 0;
@@ -130,8 +138,8 @@ async function askUntil(
   };
   while (!over.aborted) {
     if (chance.next() < streamChance) {
-      tell("stream", await client.overStream(Array.from({ length: streamedTogether }, question)));
-    } else if (chance.next() < 0.5) tell("grpc", [await client.overGrpc(question())]);
-    else tell("http", [await client.overHttp(question())]);
+      report("stream", await client.overStream(Array.from({ length: streamedTogether }, question)));
+    } else if (chance.next() < 0.5) report("grpc", [await client.overGrpc(question())]);
+    else report("http", [await client.overHttp(question())]);
   }
 }

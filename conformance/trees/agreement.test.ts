@@ -45,12 +45,14 @@ async function problemOf(one: TreeCase): Promise<string | null> {
     method: "POST",
   });
   if (response.status !== 200) return await response.text();
-  const answered = await askAll(one, "output__0");
+  const responses = await askAll(one, "output__0");
   const { expected } = one;
-  const wrong = [...answered.keys()].filter((place) => differs(answered[place] as number, expected[place] as number));
+  const wrong = [...responses.keys()].filter((position) =>
+    differs(responses[position] as number, expected[position] as number),
+  );
   if (wrong.length === 0) return null;
   const edgesFrom = (one.rowCount - one.edgeCount) * one.columns;
-  const edges = wrong.filter((place) => place >= edgesFrom).length;
+  const edges = wrong.filter((position) => position >= edgesFrom).length;
   return `${wrong.length} of ${one.expected.length} numbers differ, ${edges} of them at thresholds; the first in row ${Math.floor((wrong[0] as number) / one.columns)}`;
 }
 
@@ -66,15 +68,15 @@ function differs(value: number, expected: number): boolean {
 async function askAll(one: TreeCase, output: string): Promise<Float64Array> {
   const rowsAtOnce = 500;
   const dims = output === "output__0" ? [one.columns] : [one.columns, one.features + 1];
-  const answered: number[] = [];
+  const responseCount: number[] = [];
   for (let first = 0; first < one.rowCount; first += rowsAtOnce) {
     const count = Math.min(rowsAtOnce, one.rowCount - first);
     const rows = one.rows.slice(first * one.features, (first + count) * one.features);
     const { shape, values } = await requestTrees(server.httpPort, one.name, rows, one.features, output);
     assert.deepEqual(shape, [count, ...dims.filter((dim) => dim !== 1)]);
-    for (const value of values) answered.push(value);
+    for (const value of values) responseCount.push(value);
   }
-  return Float64Array.from(answered);
+  return Float64Array.from(responseCount);
 }
 
 test("each model returns the contributions of the library that trained it", async () => {
@@ -82,11 +84,14 @@ test("each model returns the contributions of the library that trained it", asyn
   const explained = models.cases.filter(({ contributions }) => contributions !== null);
   for (const one of explained) {
     const expected = one.contributions as Float64Array;
-    const answered = await askAll(one, "treeshap_output");
-    assert.equal(answered.length, expected.length);
-    const differing = expected.filter((value, place) => differs(answered[place] as number, value));
+    const responses = await askAll(one, "treeshap_output");
+    assert.equal(responses.length, expected.length);
+    const differing = expected.filter((value, position) => differs(responses[position] as number, value));
     if (differing.length > 0) {
-      const most = expected.reduce((most, value, place) => Math.max(most, Math.abs(value - answered[place]!)), 0);
+      const most = expected.reduce(
+        (most, value, position) => Math.max(most, Math.abs(value - responses[position]!)),
+        0,
+      );
       wrong.push(`${one.name}: ${differing.length} of ${expected.length} differ, by ${most} at most`);
     }
   }

@@ -60,26 +60,30 @@ function xgboostModel(tree: WrittenTree, objective = "reg:squarederror", more: o
   return { learner, version: [3, 2, 0] };
 }
 
-interface Asked {
+interface RequestedCall {
   readonly parameters?: Readonly<Record<string, string>>;
   readonly config?: Readonly<Record<string, unknown>>;
   readonly model?: object | string;
 }
 
 /** Loads a model. Resolves with null, or with the error. */
-async function load({ parameters = {}, config = {}, model = xgboostModel(stump) }: Asked): Promise<string | null> {
-  const given = { model_type: "xgboost_json", is_classifier: "false", ...parameters };
-  const whole = {
+async function load({
+  parameters = {},
+  config = {},
+  model = xgboostModel(stump),
+}: RequestedCall): Promise<string | null> {
+  const input = { model_type: "xgboost_json", is_classifier: "false", ...parameters };
+  const complete = {
     backend: "fil",
     max_batch_size: 64,
     input: [{ name: "input__0", data_type: "TYPE_FP32", dims: [2] }],
     output: [{ name: "output__0", data_type: "TYPE_FP32", dims: [1] }],
-    parameters: Object.fromEntries(Object.entries(given).map(([key, value]) => [key, { string_value: value }])),
+    parameters: Object.fromEntries(Object.entries(input).map(([key, value]) => [key, { string_value: value }])),
     ...config,
   };
   const text = typeof model === "string" ? model : JSON.stringify(model);
   const body = {
-    parameters: { config: JSON.stringify(whole), "file:1/xgboost.json": Buffer.from(text).toString("base64") },
+    parameters: { config: JSON.stringify(complete), "file:1/xgboost.json": Buffer.from(text).toString("base64") },
   };
   const response = await fetch(`http://127.0.0.1:${server.httpPort}/v2/repository/models/trees/load`, {
     method: "POST",
@@ -90,27 +94,27 @@ async function load({ parameters = {}, config = {}, model = xgboostModel(stump) 
   return ((await response.json()) as { error: string }).error;
 }
 
-async function answers(...features: readonly number[]): Promise<readonly number[]> {
+async function responses(...features: readonly number[]): Promise<readonly number[]> {
   const { values } = await requestTrees(server.httpPort, "trees", Float32Array.from(features), 2);
   return [...values];
 }
 
 test("is_classifier, output_class, threshold and predict_proba select scores, classes or probabilities", async () => {
   assert.equal(await load({}), null);
-  assert.deepEqual(await answers(0.4, 0, 0.6, 0, Number.NaN, 0), [1, -1, -1]);
+  assert.deepEqual(await responses(0.4, 0, 0.6, 0, Number.NaN, 0), [1, -1, -1]);
   const logistic = xgboostModel(stump, "binary:logitraw");
   for (const is of ["is_classifier", "output_class"]) {
     assert.equal(await load({ model: logistic, parameters: { [is]: "true", threshold: "0.9" } }), null);
-    assert.deepEqual(await answers(0.4, 0, 0.6, 0), [1, 0]);
+    assert.deepEqual(await responses(0.4, 0, 0.6, 0), [1, 0]);
     assert.equal(await load({ model: logistic, parameters: { [is]: "true", threshold: "1" } }), null);
-    assert.deepEqual(await answers(0.4, 0, 0.6, 0), [0, 0]);
+    assert.deepEqual(await responses(0.4, 0, 0.6, 0), [0, 0]);
   }
   const both = { output: [{ name: "output__0", data_type: "TYPE_FP32", dims: [2] }] };
   assert.equal(
     await load({ model: logistic, parameters: { is_classifier: "true", predict_proba: "true" }, config: both }),
     null,
   );
-  assert.deepEqual(await answers(0.4, 0, 0.6, 0), [0, 1, 2, -1]);
+  assert.deepEqual(await responses(0.4, 0, 0.6, 0), [0, 1, 2, -1]);
 });
 
 test("parameters for GPUs and removed parameters are accepted without effect", async () => {
@@ -127,11 +131,11 @@ test("parameters for GPUs and removed parameters are accepted without effect", a
   };
   assert.equal(await load({ parameters }), null);
   await eventually(() => server.log().includes("parameter 'storage_type' is for GPUs and has no effect here"));
-  assert.deepEqual(await answers(0.4, 0), [1]);
+  assert.deepEqual(await responses(0.4, 0), [1]);
 });
 
 test("an invalid configuration is rejected with an error that names the problem", async () => {
-  const refusals: readonly (readonly [Asked, RegExp])[] = [
+  const refusals: readonly (readonly [RequestedCall, RegExp])[] = [
     [{ parameters: { model_type: "catboost" } }, /catboost not recognized as a valid serialization format\./],
     [
       { parameters: { is_classifier: "True" } },
@@ -182,13 +186,13 @@ test("an invalid configuration is rejected with an error that names the problem"
     ],
     [{ model: xgboostModel(chain(1025)) }, /tree 0 is deeper than 1024 nodes/],
   ];
-  for (const [asked, words] of refusals) assert.match((await load(asked)) ?? "it was loaded", words);
+  for (const [requested, words] of refusals) assert.match((await load(requested)) ?? "it was loaded", words);
 });
 
 test("xgboost_allow_unknown_field makes unknown fields of a model file acceptable", async () => {
   const model = xgboostModel(stump, "reg:squarederror", { colour: 1 });
   assert.equal(await load({ model, parameters: { xgboost_allow_unknown_field: "true" } }), null);
-  assert.deepEqual(await answers(0.4, 0), [1]);
+  assert.deepEqual(await responses(0.4, 0), [1]);
 });
 
 /**
@@ -207,11 +211,11 @@ function chain(depth: number): WrittenTree {
 
 test("a tree of the maximum depth and a category set of the maximum size are evaluated", async () => {
   assert.equal(await load({ model: xgboostModel(chain(1024)) }), null);
-  assert.deepEqual(await answers(-1, 0, 511.5, 0, 1e9, 0), [0, 512, 1024]);
+  assert.deepEqual(await responses(-1, 0, 511.5, 0, 1e9, 0), [0, 512, 1024]);
   const categories = Array.from({ length: 4096 }, (_, index) => 2 * index);
   assert.equal(await load({ model: xgboostModel({ ...stump, categories }) }), null);
   assert.deepEqual(
-    await answers(0, 0, 1, 0, 4000, 0, 4001, 0, 8190, 0, 8191, 0, 8192, 0, -1, 0),
+    await responses(0, 0, 1, 0, 4000, 0, 4001, 0, 8190, 0, 8191, 0, 8192, 0, -1, 0),
     [-1, 1, -1, 1, -1, 1, 1, 1],
   );
 });
@@ -219,11 +223,11 @@ test("a tree of the maximum depth and a category set of the maximum size are eva
 test("concurrent requests run in batches, and each request gets its own rows", async () => {
   assert.equal(await load({ config: { dynamic_batching: { max_queue_delay_microseconds: 20_000 } } }), null);
   const before = await countsOf("trees");
-  const asked = Array.from({ length: 20 }, (_, index) => [index % 3 === 0 ? 0 : 1, 0, index % 2, 0]);
-  const given = await Promise.all(asked.map((features) => answers(...features)));
+  const requestCount = Array.from({ length: 20 }, (_, index) => [index % 3 === 0 ? 0 : 1, 0, index % 2, 0]);
+  const input = await Promise.all(requestCount.map((features) => responses(...features)));
   assert.deepEqual(
-    given,
-    asked.map(([first, , second]) => [first === 0 ? 1 : -1, second === 0 ? 1 : -1]),
+    input,
+    requestCount.map(([first, , second]) => [first === 0 ? 1 : -1, second === 0 ? 1 : -1]),
   );
   const after = await countsOf("trees");
   assert.equal(after.inference_count - before.inference_count, 40);

@@ -79,8 +79,8 @@ test("a bit-flipped model file is rejected or loads as another model", () => {
     for (let flip = 0; flip < 400; flip += 1) {
       const changed = bytes.slice();
       // Half of the flips are near the beginning, where counts are.
-      const place = next(flip % 2 === 0 ? bytes.length : Math.min(bytes.length, 600));
-      changed[place] = (changed[place] as number) ^ (1 << next(8));
+      const position = next(flip % 2 === 0 ? bytes.length : Math.min(bytes.length, 600));
+      changed[position] = (changed[position] as number) ^ (1 << next(8));
       triedCount += 1;
       if (refusalOf(changed, type) !== null) refusedCount += 1;
     }
@@ -93,7 +93,7 @@ test("a file of random bytes is rejected", () => {
     for (let seed = 0; seed < 100; seed += 1) {
       const noise = Uint8Array.from(
         { length: 50 * seed },
-        (_, place) => ((place + 1) * (seed * 2 + 7919) * 2654435761) >>> 13,
+        (_, position) => ((position + 1) * (seed * 2 + 7919) * 2654435761) >>> 13,
       );
       assert.notEqual(refusalOf(noise, type), null);
     }

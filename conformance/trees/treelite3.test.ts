@@ -19,10 +19,10 @@ const bytesOf = async (name: string) => new Uint8Array(await readFile(new URL(`t
 async function answersOf(name: string, type: ModelType): Promise<Float32Array> {
   const read = readForest(await bytesOf(name), type, { allowUnknownField: false });
   const forest = compactForest(read, { workspaceCount: 1 });
-  const answers = new Float32Array(rowCount * forest.outputCount);
+  const responses = new Float32Array(rowCount * forest.outputCount);
   const evaluator = new Evaluator(walk, { forest, outputForm: { kind: "scores" } }, 0);
-  evaluator.evaluate({ rows: new Int32Array(rows.buffer), rowCount, predictions: answers, contributions: null });
-  return answers;
+  evaluator.evaluate({ rows: new Int32Array(rows.buffer), rowCount, predictions: responses, contributions: null });
+  return responses;
 }
 
 for (const [checkpoint, other, type, columns] of [
@@ -34,9 +34,9 @@ for (const [checkpoint, other, type, columns] of [
   test(`${checkpoint} of treelite 3.9 gets the results of ${other}`, async () => {
     const [one, same] = [await answersOf(checkpoint, "treelite_checkpoint"), await answersOf(other, type)];
     assert.equal(one.length, rowCount * columns);
-    const isSame = (place: number) => Math.abs((one[place] as number) - (same[place] as number)) < 1e-6;
+    const isSame = (position: number) => Math.abs((one[position] as number) - (same[position] as number)) < 1e-6;
     assert.deepEqual(
-      [...one.keys()].filter((place) => !isSame(place)),
+      [...one.keys()].filter((position) => !isSame(position)),
       [],
     );
     assert.ok(new Set(one).size > 5);

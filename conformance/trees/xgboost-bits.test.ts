@@ -26,16 +26,16 @@ const bitsOf = (floats: Float32Array) => Buffer.from(floats.buffer, floats.byteO
 
 for (const environment of ["trees", "trees-before"] as const) {
   test(`10,000 rows get XGBoost's predictions to the last bit for every kind of model, with the library of '${environment}'`, async () => {
-    const made = await mkdtemp(join(directory, "made-"));
+    const created = await mkdtemp(join(directory, "made-"));
     const { python } = await ensureEnvironment(cacheDirectory(process.env), environment);
-    const { stdout } = await promisify(execFile)(python, ["-W", "ignore", program, made]);
+    const { stdout } = await promisify(execFile)(python, ["-W", "ignore", program, created]);
     const { features, columns } = JSON.parse(stdout) as { features: number; columns: Record<string, number> };
-    const rows = new Float32Array(Uint8Array.from(await readFile(join(made, "rows"))).buffer);
-    const server = await startGalatea({ repositories: [join(made, "repository")] });
+    const rows = new Float32Array(Uint8Array.from(await readFile(join(created, "rows"))).buffer);
+    const server = await startGalatea({ repositories: [join(created, "repository")] });
     try {
       for (const name of Object.keys(columns)) {
-        const predicted = await readFile(join(made, `${name}.predicted`));
-        const file = await readFile(join(made, "repository", name, "1", "xgboost.ubj"));
+        const predicted = await readFile(join(created, `${name}.predicted`));
+        const file = await readFile(join(created, "repository", name, "1", "xgboost.ubj"));
         const scorer = readXgboostScorer(file, "xgboost_ubj", { treesMax: 0 });
         assert.ok(bitsOf(scorer.score(rows)).equals(predicted), `${name} by the scorer`);
         const { values } = await requestTrees(server.httpPort, name, rows, features);

@@ -72,7 +72,7 @@ after(() => platform[Symbol.asyncDispose]());
 
 test("the example script completes with boto3 and tritonclient, prints its results, and can run again", async () => {
   // Counts of a, b and c in "The cat sits outside" (1, 0 and 1), divided by the counts' length √39.
-  const wanted = [
+  const expected = [
     /^endpoint ensembles-\S+ InService$/,
     /^json {3}\(2, 26\) \[0\.16012816 +0\. +0\.16012816\]$/,
     /^binary \(2, 26\) \[0\.16012816 +0\. +0\.16012816\]$/,
@@ -83,7 +83,7 @@ test("the example script completes with boto3 and tritonclient, prints its resul
   for (let time = 0; time < 2; time++) {
     const output = await platform.run(program, [join(platform.directory, "models")]);
     const lines = output.trimEnd().split("\n");
-    assert.equal(lines.length, wanted.length, output);
-    for (const [index, pattern] of wanted.entries()) assert.match(lines[index] ?? "", pattern);
+    assert.equal(lines.length, expected.length, output);
+    for (const [index, pattern] of expected.entries()) assert.match(lines[index] ?? "", pattern);
   }
 });

@@ -46,10 +46,10 @@ if (import.meta.main) {
     process.stderr.write("usage: node examples/inception/assemble.ts <target directory> <photograph.jpg>...\n");
     process.exitCode = 2;
   } else {
-    const place = { data: null, detail: (text: string) => void process.stderr.write(`${text}\n`) };
+    const location = { data: null, detail: (text: string) => void process.stderr.write(`${text}\n`) };
     const pythons = {
-      dali: await frameworkPython("dali", place),
-      tensorflow: await frameworkPython("tensorflow", place),
+      dali: await frameworkPython("dali", location),
+      tensorflow: await frameworkPython("tensorflow", location),
     };
     await assembleInception({ targetDirectory, photographs, pythons });
   }

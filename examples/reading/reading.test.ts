@@ -13,7 +13,7 @@ import { promisify } from "node:util";
 import { cacheDirectory, ensureEnvironment } from "../../conformance/environments/index.ts";
 import { ScriptedPlatform } from "../../conformance/sagemaker/scripted-platform.ts";
 
-interface Answer {
+interface ReceivedResponse {
   readonly topic: string;
   readonly scores: readonly number[];
 }
@@ -28,18 +28,18 @@ test("the models quality, recognition and topic return what scikit-learn predict
     const { python } = await ensureEnvironment(cacheDirectory(process.env), "trees");
     await run(python, [beside("train.py"), "write", repository, strips]);
     await using platform = await ScriptedPlatform.open();
-    const said = await platform.run(beside("read_strips.py"), [repository, strips, "--json"]);
-    assert.match(said, /^done$/m);
-    const found = JSON.parse(/^answers: (.*)$/m.exec(said)?.[1] ?? "") as Answer[];
+    const text = await platform.run(beside("read_strips.py"), [repository, strips, "--json"]);
+    assert.match(text, /^done$/m);
+    const found = JSON.parse(/^answers: (.*)$/m.exec(text)?.[1] ?? "") as ReceivedResponse[];
     const { stdout } = await run(python, [beside("train.py"), "answer", strips]);
-    const expected = JSON.parse(stdout) as Answer[];
+    const expected = JSON.parse(stdout) as ReceivedResponse[];
     assert.deepEqual(
       found.map(({ topic }) => topic),
       expected.map(({ topic }) => topic),
     );
     for (const [index, { scores }] of expected.entries())
-      for (const [place, score] of scores.entries())
-        assert.ok(Math.abs(score - found[index]!.scores[place]!) < 1e-5, `${index}: ${score}`);
+      for (const [position, score] of scores.entries())
+        assert.ok(Math.abs(score - found[index]!.scores[position]!) < 1e-5, `${index}: ${score}`);
     // Equal topics for all strips would make the comparison meaningless.
     assert.deepEqual(new Set(found.map(({ topic }) => topic)), new Set(["animals", "food", "travel", "unreadable"]));
   } finally {

@@ -47,8 +47,8 @@ const largestApart = (a: Float32Array, b: Float32Array) =>
 
 test("two photographs get the classes that PyTorch computes", async () => {
   const { python: clients } = await ensureEnvironment(cacheDirectory(process.env), "photographs");
-  const asked = [beside("classify.py"), `127.0.0.1:${server.httpPort}`, "--save", directory];
-  const { stdout } = await run(clients, asked);
+  const requested = [beside("classify.py"), `127.0.0.1:${server.httpPort}`, "--save", directory];
+  const { stdout } = await run(clients, requested);
   assert.match(stdout, /^china\.jpg: class \d+ \(.*\nflower\.jpg: class \d+ \(.*\n$/);
 
   await run(python, [
@@ -58,14 +58,14 @@ test("two photographs get the classes that PyTorch computes", async () => {
     join(directory, "sent.f32"),
     join(directory, "computed.f32"),
   ]);
-  const [answered, computed] = await Promise.all([numbers("answered.f32"), numbers("computed.f32")]);
-  assert.equal(answered.length, 2000);
+  const [responses, computed] = await Promise.all([numbers("answered.f32"), numbers("computed.f32")]);
+  assert.equal(responses.length, 2000);
   const [china, flower] = [computed.subarray(0, 1000), computed.subarray(1000)];
   const spread = Math.max(...china) - Math.min(...china);
   // Equal results for both pictures would make the comparison meaningless.
   assert.notEqual(china.indexOf(Math.max(...china)), flower.indexOf(Math.max(...flower)));
   assert.ok(spread > 1 && largestApart(china, flower) > 0.1 * spread, `spread ${spread}`);
-  assert.ok(largestApart(answered, computed) <= 1e-4 * spread, `${largestApart(answered, computed)} apart`);
+  assert.ok(largestApart(responses, computed) <= 1e-4 * spread, `${largestApart(responses, computed)} apart`);
 });
 
 test("boto3 deploys the model on a multi-model endpoint with autoscaling and reads its metrics", async () => {
@@ -75,8 +75,8 @@ test("boto3 deploys the model on a multi-model endpoint with autoscaling and rea
   });
   await using platform = await ScriptedPlatform.open();
   const models = join(directory, "models");
-  const asked = [models, models, "--pictures", ...stdout.trim().split(" ")];
-  const output = await platform.run(beside("autoscaled_endpoint.py"), asked, { environment: "photographs" });
+  const requested = [models, models, "--pictures", ...stdout.trim().split(" ")];
+  const output = await platform.run(beside("autoscaled_endpoint.py"), requested, { environment: "photographs" });
   const lines = output.trimEnd().split("\n");
   const classes = lines.filter((line) => / is class \d+ /.test(line)).map((line) => line.replace(/^\S+ /, ""));
   assert.equal(classes.length, 4, output);

@@ -34,15 +34,15 @@ interface Pictures {
 /** Classifies photographs and embeds sentences on one endpoint. Writes a page with the photographs. */
 export async function imagesStory(context: StoryContext): Promise<TryIt> {
   const { data, platform, progress, signal } = context;
-  const made = await preparePictures(context);
+  const created = await preparePictures(context);
   const hosting = new Hosting(plan, { ...platform, signal });
   await progress.step("two ensembles' archives in S3", async (detail) => {
     await hosting.makeBucket();
-    await hosting.upload(picturesArchive, made.repository, detail);
+    await hosting.upload(picturesArchive, created.repository, detail);
     await hosting.upload(sentencesArchive, context.sentences, detail);
   });
   await progress.step("multi-model endpoint", () => hosting.createEndpoint());
-  const answers = await progress.step("pictures, cold then warm", () => askPictures(hosting, made));
+  const responses = await progress.step("pictures, cold then warm", () => askPictures(hosting, created));
   const golden = await goldenSentences();
   const { embeddings, tookMs } = await progress.step("sentences, on the same endpoint", () =>
     embed(
@@ -51,9 +51,9 @@ export async function imagesStory(context: StoryContext): Promise<TryIt> {
       golden.map(({ text }) => text),
     ),
   );
-  const truth = await progress.step("TensorFlow alone, to compare", () => scoresAlone(made, signal));
-  process.stdout.write(`\n${pictureTable(answers)}`);
-  const pictureDifference = agreement([answers.map(({ scores }) => scores)], truth);
+  const truth = await progress.step("TensorFlow alone, to compare", () => scoresAlone(created, signal));
+  process.stdout.write(`\n${pictureTable(responses)}`);
+  const pictureDifference = agreement([responses.map(({ scores }) => scores)], truth);
   const sentenceDifference = agreement(
     [embeddings],
     golden.map(({ embedding }) => embedding),
@@ -66,7 +66,7 @@ export async function imagesStory(context: StoryContext): Promise<TryIt> {
   if (!(sentenceDifference < 1e-4)) throw new Error(`embeddings differ from the reference by ${sentenceDifference}`);
   const sentences = golden.map(({ text }, index) => ({ text, nearest: nearestNeighbours(embeddings)[index]! }));
   const page = join(data, "story", "pictures.html");
-  await writeFile(page, picturePage({ endpoint: plan.name, answers, sentences, sentencesMs: tookMs }));
+  await writeFile(page, picturePage({ endpoint: plan.name, answers: responses, sentences, sentencesMs: tookMs }));
   process.stdout.write(`\nThe pictures with their labels: ${page}\n`);
   return { endpoint: plan.name, archive: sentencesArchive, sentence: golden[0]?.text ?? "" };
 }
@@ -94,18 +94,18 @@ async function preparePictures({ data, platform, python, progress, signal }: Sto
 
 async function askPictures(hosting: Hosting, { photographs, repository }: Pictures): Promise<readonly PictureResult[]> {
   const labels = (await readFile(join(repository, "inception_graphdef", "inception_labels.txt"), "utf8")).split("\n");
-  const answers: PictureResult[] = [];
+  const responses: PictureResult[] = [];
   for (const path of photographs) {
     const jpeg = await readFile(path);
     const input = { name: "INPUT", shape: [1, jpeg.length], datatype: "UINT8", data: [...jpeg] };
-    const ask = () => hosting.ask(picturesArchive, { inputs: [input] });
-    const { outputs, tookMs: firstMs } = await ask();
+    const request = () => hosting.ask(picturesArchive, { inputs: [input] });
+    const { outputs, tookMs: firstMs } = await request();
     const warmMs: number[] = [];
-    for (let call = 0; call < warmCalls; call++) warmMs.push((await ask()).tookMs);
+    for (let call = 0; call < warmCalls; call++) warmMs.push((await request()).tookMs);
     const scores = outputs.find(({ name }) => name === "OUTPUT")?.data ?? [];
-    answers.push({ name: basename(path), jpeg, scores, best: bestLabels(scores, labels), firstMs, warmMs });
+    responses.push({ name: basename(path), jpeg, scores, best: bestLabels(scores, labels), firstMs, warmMs });
   }
-  return answers;
+  return responses;
 }
 
 async function scoresAlone(

@@ -51,7 +51,7 @@ async function run(argv: readonly string[]): Promise<number> {
     stopping.abort(new Error(`stopped: ${name}`));
   });
   try {
-    return await tell({ ...options, data: resolve(options.data) }, stop, stopping.signal);
+    return await report({ ...options, data: resolve(options.data) }, stop, stopping.signal);
   } catch (error) {
     if (stoppedBy !== null) return exitCodes[stoppedBy];
     process.stderr.write(`\n${(error as Error).message}\n`);
@@ -60,7 +60,11 @@ async function run(argv: readonly string[]): Promise<number> {
 }
 
 /** Runs a story of README.md from start to end. Rejects with the signal's reason if it is stopped before the end. */
-async function tell({ story, once, port, data }: StoryOptions, stop: StopSignal, signal: AbortSignal): Promise<number> {
+async function report(
+  { story, once, port, data }: StoryOptions,
+  stop: StopSignal,
+  signal: AbortSignal,
+): Promise<number> {
   await makeDirectory(data);
   const live = process.stdout.isTTY && process.env.CI === undefined;
   using progress = new Progress({ live, out: process.stdout, signal });

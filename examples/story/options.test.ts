@@ -4,8 +4,8 @@ import { storyHelp, storyOptions } from "./options.ts";
 
 test("without options the story uses the default port and data directory and stays up", () => {
   assert.deepEqual(storyOptions([], "/usual"), { story: "sentences", once: false, port: 8770, data: "/usual" });
-  const given = storyOptions(["--once", "--story=images", "--port=0", "--data", "/other"], "/usual");
-  assert.deepEqual(given, { story: "images", once: true, port: 0, data: "/other" });
+  const input = storyOptions(["--once", "--story=images", "--port=0", "--data", "/other"], "/usual");
+  assert.deepEqual(input, { story: "images", once: true, port: 0, data: "/other" });
 });
 
 test("an invalid option is reported in one sentence", () => {

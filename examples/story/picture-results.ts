@@ -25,11 +25,11 @@ export function bestLabels(scores: readonly number[], labels: readonly string[])
     .slice(0, bestCount);
 }
 
-export function pictureTable(answers: readonly PictureResult[]): string {
-  const width = Math.max(...answers.map(({ name }) => name.length), "picture".length);
-  const rows = answers.map(({ name, best, firstMs, warmMs }) => {
-    const said = best.slice(0, 3).map(({ label, score }) => `${label} ${score.toFixed(3)}`);
-    return `  ${name.padEnd(width)}  ${firstMs.toFixed(0).padStart(8)}  ${median(warmMs).toFixed(0).padStart(7)}  ${said.join(", ")}`;
+export function pictureTable(responses: readonly PictureResult[]): string {
+  const width = Math.max(...responses.map(({ name }) => name.length), "picture".length);
+  const rows = responses.map(({ name, best, firstMs, warmMs }) => {
+    const lines = best.slice(0, 3).map(({ label, score }) => `${label} ${score.toFixed(3)}`);
+    return `  ${name.padEnd(width)}  ${firstMs.toFixed(0).padStart(8)}  ${median(warmMs).toFixed(0).padStart(7)}  ${lines.join(", ")}`;
   });
   return `  ${"picture".padEnd(width)}  first ms  warm ms  best classes\n${rows.join("\n")}\n`;
 }

@@ -35,7 +35,7 @@ export async function startPlatform({ root, port, data }: PlatformOptions): Prom
   // If the platform is stopped before it is ready, no caller waits for its URL.
   url.catch(() => {});
   let lastWords = "";
-  let tell = (_text: string) => {};
+  let report = (_text: string) => {};
   const child = await spawnProcess({
     command: process.execPath,
     args: [join(root, "packages/galatea/src/main.ts"), "up", `--port=${port}`, `--data=${data}`],
@@ -48,14 +48,14 @@ export async function startPlatform({ root, port, data }: PlatformOptions): Prom
       const ready = stream === "stdout" ? /https?:\/\/\S+/.exec(line)?.[0] : undefined;
       if (ready !== undefined) resolve(ready);
       lastWords = line;
-      tell(line.slice(0, 100));
+      report(line.slice(0, 100));
     },
     onExit: (end) => reject(new Error(lastWords === "" ? `the platform ended: ${describeProcessEnd(end)}` : lastWords)),
     clock: systemClock,
   });
   return {
     ready: (detail) => {
-      tell = detail;
+      report = detail;
       return url;
     },
     ended: child.ended.then(describeProcessEnd),

@@ -22,10 +22,10 @@ export function agreement(
   for (const embeddings of tenants) {
     if (embeddings.length !== reference.length) return Number.NaN;
     embeddings.forEach((row, i) => {
-      const wanted = reference[i] ?? [];
-      if (row.length !== wanted.length) largest = Number.NaN;
+      const desired = reference[i] ?? [];
+      if (row.length !== desired.length) largest = Number.NaN;
       row.forEach((x, k) => {
-        largest = Math.max(largest, Math.abs(x - (wanted[k] ?? Number.NaN)));
+        largest = Math.max(largest, Math.abs(x - (desired[k] ?? Number.NaN)));
       });
     });
   }

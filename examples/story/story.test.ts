@@ -20,7 +20,7 @@ before(async () => {
 });
 after(() => rm(root, { recursive: true }));
 
-interface Told {
+interface Reported {
   readonly code: number | null;
   readonly stdout: string;
   readonly stderr: string;
@@ -34,7 +34,7 @@ function story(
     readonly stopAt?: RegExp;
     readonly signals?: readonly NodeJS.Signals[];
   } = {},
-): Promise<Told> {
+): Promise<Reported> {
   const child = spawn(process.execPath, [main, ...args], {
     stdio: ["ignore", "pipe", "pipe"],
     env: more.env ?? process.env,
@@ -86,14 +86,14 @@ test("the error for a port in use is one line", async () => {
 test("repeated SIGINT and SIGTERM end every step with the signal's exit code and without error output", async () => {
   const fresh = ["--data", join(root, "stopped"), "--port=0"];
   const kept = ["--data", data, "--port=0"];
-  for (const [args, stopAt, signal, wanted] of [
+  for (const [args, stopAt, signal, expected] of [
     [fresh, /one endpoint\n\n/, "SIGINT", 130],
     [kept, /Python environment: done/, "SIGTERM", 143],
     [kept, /platform: done/, "SIGINT", 130],
   ] as const) {
-    const told = await story(args, { stopAt, signals: [signal, signal, signal] });
-    assert.deepEqual({ code: told.code, stderr: told.stderr }, { code: wanted, stderr: "" }, String(stopAt));
+    const reported = await story(args, { stopAt, signals: [signal, signal, signal] });
+    assert.deepEqual({ code: reported.code, stderr: reported.stderr }, { code: expected, stderr: "" }, String(stopAt));
     // A signal between two steps ends none, so the last line may be "done".
-    assert.match(told.stdout, /: (?:stopped|done), [^\n]+\n$/);
+    assert.match(reported.stdout, /: (?:stopped|done), [^\n]+\n$/);
   }
 });

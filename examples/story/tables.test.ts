@@ -24,11 +24,11 @@ async function bodyOf(request: IncomingMessage): Promise<string> {
 }
 
 test("the printed commands run as pasted and invoke the endpoint with the sentence", async () => {
-  const asked: { url: string | undefined; target: unknown; body: unknown }[] = [];
+  const requested: { url: string | undefined; target: unknown; body: unknown }[] = [];
   const server = createServer((request, response) => {
     void bodyOf(request).then((body) => {
       const target = request.headers["x-amzn-sagemaker-target-model"];
-      asked.push({ url: request.url, target, body: JSON.parse(body) });
+      requested.push({ url: request.url, target, body: JSON.parse(body) });
       response.setHeader("content-type", "application/json").end(`{"answer":"fine"}`);
     });
   });
@@ -36,9 +36,9 @@ test("the printed commands run as pasted and invoke the endpoint with the senten
   const directory = await mkdtemp(join(tmpdir(), "gal-story-"));
   try {
     const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-    const place = { url, root: "/some where/galatea", data: "/data" };
+    const location = { url, root: "/some where/galatea", data: "/data" };
     const commands = commandsOf(
-      howToCall(place, { endpoint: "sentence-embeddings", archive: "tenant-07.tar.gz", sentence }),
+      howToCall(location, { endpoint: "sentence-embeddings", archive: "tenant-07.tar.gz", sentence }),
     );
     assert.equal(commands.length, 3);
     const [env = "", curl = "", program = ""] = commands;
@@ -60,12 +60,12 @@ test("the printed commands run as pasted and invoke the endpoint with the senten
       const { stdout } = await run("sh", ["-c", command], { cwd: directory, env: { ...process.env, ...variables } });
       assert.match(stdout, /"answer":"fine"/);
     }
-    const wanted = {
+    const expected = {
       url: "/endpoints/sentence-embeddings/invocations",
       target: "tenant-07.tar.gz",
       body: { inputs: [{ name: "TEXT", shape: [1, 1], datatype: "BYTES", data: [sentence] }] },
     };
-    assert.deepEqual(asked, [wanted, wanted]);
+    assert.deepEqual(requested, [expected, expected]);
   } finally {
     server.close();
     await rm(directory, { recursive: true });

@@ -2,7 +2,9 @@
 export function escaped(text: string): string {
   return text
     .split(/(`[^`]*`)/)
-    .map((part, index) => (index % 2 === 1 ? part : part.replaceAll("<", "&lt;").replaceAll(/([*_])/g, "\\$1")))
+    .map((segment, index) =>
+      index % 2 === 1 ? segment : segment.replaceAll("<", "&lt;").replaceAll(/([*_])/g, "\\$1"),
+    )
     .join("");
 }
 

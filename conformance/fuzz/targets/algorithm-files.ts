@@ -89,10 +89,10 @@ const bundleArchives = fc
   .constantFrom(...(vectors("mleap-bundles") as readonly BundleVector[]))
   .chain(({ files, input, outputs, rows }) => {
     const schema = { input, output: outputs.at(-1) };
-    const whole = Object.fromEntries(Object.entries(files).map(([name, text]) => [name, Buffer.from(text)]));
-    return fc.constantFrom(...Object.keys(whole)).chain((name) =>
-      mutated(fc.constant(whole[name] as Buffer), bundleWords).map((bytes): Archive => ({
-        files: { ...whole, [name]: bytes },
+    const complete = Object.fromEntries(Object.entries(files).map(([name, text]) => [name, Buffer.from(text)]));
+    return fc.constantFrom(...Object.keys(complete)).chain((name) =>
+      mutated(fc.constant(complete[name] as Buffer), bundleWords).map((bytes): Archive => ({
+        files: { ...complete, [name]: bytes },
         settings: { SAGEMAKER_SPARKML_SCHEMA: JSON.stringify(schema) },
         body: JSON.stringify({ data: rows[0] }),
       })),

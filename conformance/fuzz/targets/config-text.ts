@@ -63,7 +63,7 @@ const words = [
 
 const spoken = fc
   .array(fc.constantFrom(...words.map((word) => Buffer.from(word)), ...corpus), { maxLength: 12 })
-  .map((parts) => Buffer.concat(parts));
+  .map((chunks) => Buffer.concat(chunks));
 
 /** Passes config.pbtxt through the part of a load that accesses neither files nor backends. */
 export const configText: FuzzTarget<Buffer> = {

@@ -29,7 +29,7 @@ const config = (decoupled: boolean) => ({
   output: [{ name: "out", data_type: "TYPE_FP32", dims: [-1] }],
   model_transaction_policy: { decoupled },
 });
-const asked = JSON.stringify({ inputs: [{ name: "value", datatype: "FP32", shape: [1, 2], data: [1, 2] }] });
+const requested = JSON.stringify({ inputs: [{ name: "value", datatype: "FP32", shape: [1, 2], data: [1, 2] }] });
 const statuses: ReadonlySet<number> = new Set([200, 400, 500, 501, 503]);
 
 /** Another DALI model is loaded first, so that its interpreter is running before the first attack. */
@@ -62,11 +62,11 @@ async function attempt(
   assert.ok(loaded.status === 200 || loaded.status === 400, `load: ${loaded.status} ${loaded.body.toString()}`);
   const isLoaded = loaded.status === 200;
   if (isLoaded) {
-    const answer = await infer(httpPort, "fuzzed", asked);
-    assert.ok(statuses.has(answer.status), `infer: ${answer.status} ${answer.body.toString()}`);
+    const response = await infer(httpPort, "fuzzed", requested);
+    assert.ok(statuses.has(response.status), `infer: ${response.status} ${response.body.toString()}`);
     assert.equal((await unload(httpPort, "fuzzed")).status, 200);
   }
-  const doubled = await infer(httpPort, "doubled", asked);
+  const doubled = await infer(httpPort, "doubled", requested);
   assert.match(doubled.body.toString(), /"data":\[2\.0,4\.0\]/);
   return isLoaded;
 }

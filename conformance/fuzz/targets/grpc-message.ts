@@ -12,7 +12,7 @@ import {
 import { decodeInferRequest } from "../../../packages/server/src/protocols/kserve-grpc/infer-request.ts";
 import { releaseTensors } from "@galatea/server/tensor";
 import { inferMessages } from "../infer-messages.ts";
-import { pieces } from "../mutations.ts";
+import { chunks } from "../mutations.ts";
 import type { FuzzTarget } from "../target.ts";
 
 const memoryBytes = 256 * 1024 * 1024;
@@ -43,7 +43,7 @@ function read({ bytes, cuts }: Input, served: ServedModel): boolean {
   const budget = new ByteBudget(memoryBytes);
   const arena = new FakeArena(memoryBytes, budget);
   const memory = new ByteLease(budget);
-  let taken = false;
+  let isUsed = false;
   const model = { ...served, arena };
   const reader = new InferMessageReader({
     byteLength: bytes.length,
@@ -52,12 +52,12 @@ function read({ bytes, cuts }: Input, served: ServedModel): boolean {
     done: (message) => decode(message, model),
   });
   try {
-    for (const piece of pieces(bytes, cuts)) {
-      reader.write(piece);
+    for (const chunk of chunks(bytes, cuts)) {
+      reader.write(chunk);
       assert.ok(budget.usedBytes <= takenBytesMax, `${budget.usedBytes} bytes for a message of ${bytes.length}`);
     }
     reader.end();
-    taken = true;
+    isUsed = true;
   } catch (error) {
     if (!(error instanceof GrpcError) && !(error instanceof InferenceError)) throw error;
   } finally {
@@ -65,7 +65,7 @@ function read({ bytes, cuts }: Input, served: ServedModel): boolean {
     memory[Symbol.dispose]();
   }
   assert.deepEqual([arena.usedBytes, budget.usedBytes], [0, 0]);
-  return taken;
+  return isUsed;
 }
 
 function decode(message: InferMessage, model: ServedModel): void {

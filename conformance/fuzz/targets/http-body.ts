@@ -13,7 +13,7 @@ import {
 import { completeConfig, parseConfigText } from "@galatea/server/modelconfig";
 import { datatypes, JsonScanner, releaseTensors } from "@galatea/server/tensor";
 import { inferBodies, type InferBody } from "../infer-bodies.ts";
-import { pieces } from "../mutations.ts";
+import { chunks } from "../mutations.ts";
 import type { FuzzTarget } from "../target.ts";
 
 const memoryBytes = 256 * 1024 * 1024;
@@ -61,7 +61,7 @@ function attempt({ body: { bytes, headerText }, cuts, raw }: Input): boolean {
   const memory = new ByteLease(budget);
   const stated = headerText === null ? bytes.length : (leadingInteger(headerText) ?? bytes.length);
   const headerBytes = stated < 0 || stated > bytes.length ? bytes.length : stated;
-  const taken = refusing(() => {
+  const isUsed = refusing(() => {
     if (headerBytes === 0) return placeRaw(bytes, arena, raw);
     const tail = bytes.subarray(headerBytes);
     const header = parseInferHeader(new JsonScanner(bytes.subarray(0, headerBytes)), inputBytesMax, memory);
@@ -72,7 +72,7 @@ function attempt({ body: { bytes, headerText }, cuts, raw }: Input): boolean {
       memory,
     };
     const placed = placeInputs(header, options);
-    for (const piece of pieces(tail, cuts)) placed.tail.write(piece);
+    for (const chunk of chunks(tail, cuts)) placed.tail.write(chunk);
     assert.ok(arena.usedBytes <= bytes.length * bytesPerByteMax + header.inputs.length * 64);
     const viewed = viewTail(header, tail, { ...options, arena: null });
     for (const [index, tensor] of placed.tensors.entries()) {
@@ -86,7 +86,7 @@ function attempt({ body: { bytes, headerText }, cuts, raw }: Input): boolean {
   });
   memory[Symbol.dispose]();
   assert.deepEqual([arena.usedBytes, budget.usedBytes], [0, 0]);
-  return taken;
+  return isUsed;
 }
 
 function placeRaw(bytes: Buffer, arena: FakeArena, raw: number): void {

@@ -13,7 +13,7 @@ const fixed = (model: Partial<OnnxModel>) =>
 const corpus = [fixed(harmless), fixed(dividing), fixed(dividingAtLoad), encodeOnnx(completeModel(slow(2)))];
 const words = ["Div", "Neg", "MatMul", "Identity", "x", "y", "ai.onnx", "com.microsoft", "\0", "../1/model.onnx"];
 
-const asked = JSON.stringify({ inputs: [{ name: "x", datatype: "FP32", shape: [2], data: [1, 2] }] });
+const requested = JSON.stringify({ inputs: [{ name: "x", datatype: "FP32", shape: [2], data: [1, 2] }] });
 const statuses: ReadonlySet<number> = new Set([200, 400, 404, 500, 503]);
 
 /** Files that ONNX Runtime loads and runs in their own process: the server and its other models continue. */
@@ -35,11 +35,11 @@ async function attempt(bytes: Buffer, { server }: Serving): Promise<boolean> {
   assert.ok(statuses.has(loaded.status), `load: ${loaded.status} ${loaded.body.toString()}`);
   const isLoaded = loaded.status === 200;
   if (isLoaded) {
-    const answer = await infer(httpPort, "fuzzed", asked);
-    assert.ok(statuses.has(answer.status), `infer: ${answer.status} ${answer.body.toString()}`);
+    const response = await infer(httpPort, "fuzzed", requested);
+    assert.ok(statuses.has(response.status), `infer: ${response.status} ${response.body.toString()}`);
     assert.equal((await unload(httpPort, "fuzzed")).status, 200);
   }
-  const echoed = await infer(httpPort, "echo", asked.replace('"x"', '"IN"'));
+  const echoed = await infer(httpPort, "echo", requested.replace('"x"', '"IN"'));
   assert.equal(echoed.status, 200, echoed.body.toString());
   assert.equal((await sendRequest(httpPort, { path: "/v2/health/live" })).status, 200);
   return isLoaded;

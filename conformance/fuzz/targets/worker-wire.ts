@@ -33,14 +33,14 @@ export const workerWire: FuzzTarget<Buffer> = {
 };
 
 function attempt(frame: Buffer): boolean {
-  let taken = false;
+  let isUsed = false;
   for (const decode of decoders) {
     try {
       decode(frame);
-      taken = true;
+      isUsed = true;
     } catch (error) {
       if (!(error instanceof MalformedRecord)) throw error;
     }
   }
-  return taken;
+  return isUsed;
 }

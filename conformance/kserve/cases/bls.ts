@@ -167,7 +167,7 @@ export const bls: readonly Case[] = [
         "a correlation id of 64 bits is needed",
       ],
     ] as const
-  ).map(([code, told]) => different(code, { row: "python-arguments", status: 500, includes: [told] }, "error")),
+  ).map(([code, reported]) => different(code, { row: "python-arguments", status: 500, includes: [reported] }, "error")),
   ...[
     'out = raised(lambda: pb_utils.PreferredMemory("x"))',
     "out = raised(lambda: pb_utils.is_model_ready(7))",

@@ -16,7 +16,7 @@ const evaluated = (expression: string) => ({
 });
 
 /** For each datatype: JSON values that it accepts, and values that it rejects. */
-const taken: Readonly<Record<string, readonly string[]>> = {
+const acquired: Readonly<Record<string, readonly string[]>> = {
   BOOL: ["true", "[true,false]", "[]", "[[true]]"],
   UINT8: ["1", "[0,255]"],
   UINT16: ["65535"],
@@ -123,7 +123,7 @@ export const generates: readonly Case[] = [
     generate("optional", { A: [1, 2], B: [3, 4] }),
     generate("identity_all", {}),
   ),
-  ...Object.entries(taken).map(([type, values]) =>
+  ...Object.entries(acquired).map(([type, values]) =>
     item(`values of ${type}`, ...values.map((value) => generate("identity_all", `{"INPUT_${type}":${value}}`))),
   ),
   ...Object.entries(wrongFor).map(([type, values]) =>

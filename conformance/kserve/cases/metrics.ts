@@ -95,7 +95,7 @@ out = [one.value() for one in kept], first is kept[-1]`),
   ),
 ];
 
-const lives: readonly Case[] = [
+const runs: readonly Case[] = [
   about(
     "a deleted metric stays as long as its family",
     run(`${metric("c")}\nm.increment(5)\nm = None`),
@@ -311,13 +311,13 @@ const ownWay: readonly Case[] = [
 
 export const modelMetrics: readonly Case[] = [
   ...counting,
-  ...lives,
+  ...runs,
   ...said.map(([what, code]) => about(what, run(`${metric("c")}\n${code}`), forget("m", "f"))),
-  ...refusals.map(([what, code, told]) =>
+  ...refusals.map(([what, code, message]) =>
     about(
       what,
       run(metric("c")),
-      differs(run(code), refusal(JSON.stringify(told).slice(1, -1))),
+      differs(run(code), refusal(JSON.stringify(message).slice(1, -1))),
       differs(forget("m", "f"), refusal()),
     ),
   ),

@@ -5,10 +5,10 @@ const load = (model: string, parameters?: object, compare: Comparison = "bytes")
   post(`/v2/repository/models/${model}/load`, parameters === undefined ? undefined : { parameters }, compare);
 const unload = (model: string, parameters?: object) =>
   post(`/v2/repository/models/${model}/unload`, parameters === undefined ? undefined : { parameters }, "bytes");
-const asked = { inputs: [input("IN", "INT32", [1], [0])] };
-const answers = (model: string) => infer(model, asked);
-const composed = (model = "over_latest") => infer(model, asked, "ensemble");
-const gone = (model: string) => infer(model, asked, "error");
+const requested = { inputs: [input("IN", "INT32", [1], [0])] };
+const responses = (model: string) => infer(model, requested);
+const composed = (model = "over_latest") => infer(model, requested, "ensemble");
+const gone = (model: string) => infer(model, requested, "error");
 const reload = (name: string, ...steps: Step[]): Case => ({ name: `reload: ${name}`, fixture: "reload", steps });
 
 const config = (more: object = {}) =>
@@ -52,7 +52,7 @@ export const reloads: readonly Case[] = [
     "an ensemble that was unloaded by request stays unloaded, with the ensembles that use it",
     unload("over_latest"),
     load("versions_latest"),
-    answers("versions_latest"),
+    responses("versions_latest"),
     gone("over_latest"),
     gone("over_over"),
     load("over_latest"),
@@ -88,7 +88,7 @@ export const reloads: readonly Case[] = [
   reload(
     "the served version stays if its replacement fails",
     load("versions_latest", { config: config(), "file:11/model.py": broken }, "error"),
-    answers("versions_latest"),
+    responses("versions_latest"),
     composed(),
     get("/v2/models/versions_latest/ready", "bytes"),
     get("/v2/models/versions_latest"),
@@ -97,7 +97,7 @@ export const reloads: readonly Case[] = [
     "either all versions are loaded or none",
     load("second_broken", undefined, "error"),
     gone("second_broken"),
-    post("/v2/models/second_broken/versions/1/infer", asked, "error"),
+    post("/v2/models/second_broken/versions/1/infer", requested, "error"),
   ),
   reload(
     "no version of the policy",
@@ -105,7 +105,7 @@ export const reloads: readonly Case[] = [
     gone("no_such_version"),
     post("/v2/repository/index", { ready: true }),
     load("versions_latest", { config: config({ version_policy: { specific: { versions: [9] } } }) }, "error"),
-    answers("versions_latest"),
+    responses("versions_latest"),
   ),
   reload("an unknown model stays unknown", load("nobody", undefined, "error"), gone("nobody")),
   reload(

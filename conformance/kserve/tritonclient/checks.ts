@@ -54,20 +54,20 @@ export async function runClient(target: Target, clients: Environment): Promise<C
  * Triton's.
  */
 export function compareClientResults(expected: ClientResults, ours: ClientResults): string[] {
-  return Object.entries(expected).flatMap(([check, wanted]) => {
+  return Object.entries(expected).flatMap(([check, desired]) => {
     const got = ours[check];
-    return got !== undefined && sameResult(wanted, got)
+    return got !== undefined && sameResult(desired, got)
       ? []
-      : [`${check}\n  expected ${JSON.stringify(wanted)}\n  got      ${JSON.stringify(got)}`];
+      : [`${check}\n  expected ${JSON.stringify(desired)}\n  got      ${JSON.stringify(got)}`];
   });
 }
 
-function sameResult(wanted: ClientResult, got: ClientResult): boolean {
-  if ("result" in wanted || "result" in got) return JSON.stringify(wanted) === JSON.stringify(got);
+function sameResult(expected: ClientResult, got: ClientResult): boolean {
+  if ("result" in expected || "result" in got) return JSON.stringify(expected) === JSON.stringify(got);
   return (
-    wanted.exception === got.exception &&
-    wanted.status === got.status &&
-    got.message.startsWith(wanted.message.trimEnd())
+    expected.exception === got.exception &&
+    expected.status === got.status &&
+    got.message.startsWith(expected.message.trimEnd())
   );
 }
 

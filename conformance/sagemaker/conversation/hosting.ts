@@ -8,7 +8,8 @@ const type = "application/json";
 const text = (...data: readonly number[]) =>
   JSON.stringify({ inputs: [{ name: "X", shape: [data.length], datatype: "FP32", data }] });
 /** Returns the numbers of a streamed response. */
-const doubles = (answer: unknown) => [...String(answer).matchAll(/"data":\[([\d.]+)\]/g)].map(([, one]) => Number(one));
+const doubles = (response: unknown) =>
+  [...String(response).matchAll(/"data":\[([\d.]+)\]/g)].map(([, one]) => Number(one));
 
 /** Options of the steps: a bucket with `model.tar.gz`, a model's name, and whether the client reads event streams. */
 export interface HostingOptions {
@@ -18,8 +19,8 @@ export interface HostingOptions {
 }
 
 /** Calls each operation of SageMaker, its runtime and Application Auto Scaling. */
-export async function hosting(asking: AwsCalls, options: HostingOptions): Promise<void> {
-  const { call } = asking;
+export async function hosting(calls: AwsCalls, options: HostingOptions): Promise<void> {
+  const { call } = calls;
   const { name, archive } = options;
   const bucket = `hosting-${name}`;
   await call("s3", "CreateBucket", { Bucket: bucket });
@@ -42,10 +43,10 @@ export async function hosting(asking: AwsCalls, options: HostingOptions): Promis
   await call("sagemaker", "DeleteTags", { ResourceArn: arn, TagKeys: ["k"] });
   assert.deepEqual((await call("sagemaker", "ListTags", { ResourceArn: arn }))["Tags"], []);
 
-  await endpoint(asking, options);
-  await queue(asking, name);
-  await components(asking, name);
-  await job(asking, name);
+  await endpoint(calls, options);
+  await queue(calls, name);
+  await components(calls, name);
+  await job(calls, name);
   await call("sagemaker", "DeleteModel", { ModelName: name });
   await assert.rejects(call("sagemaker", "DescribeModel", { ModelName: name }), /Could not find model/);
 }
@@ -76,10 +77,10 @@ async function endpoint({ call, wait }: AwsCalls, { name, readsEvents }: Hosting
   const { Endpoints: endpoints } = await call("sagemaker", "ListEndpoints", { NameContains: name });
   assert.equal(endpoints[0].EndpointStatus, "InService");
 
-  const asked = { ...named, ContentType: type, Body: Buffer.from(text(2)) };
-  assert.deepEqual(doubles((await call("sagemaker-runtime", "InvokeEndpoint", asked))["Body"]), [4]);
+  const requested = { ...named, ContentType: type, Body: Buffer.from(text(2)) };
+  assert.deepEqual(doubles((await call("sagemaker-runtime", "InvokeEndpoint", requested))["Body"]), [4]);
   if (readsEvents) {
-    const streamed = { ...asked, Body: Buffer.from(text(1, 2, 3)) };
+    const streamed = { ...requested, Body: Buffer.from(text(1, 2, 3)) };
     const { Body: events } = await call("sagemaker-runtime", "InvokeEndpointWithResponseStream", streamed);
     const parts = events.map((event: Members) => Buffer.from(event["PayloadPart"].Bytes).toString());
     assert.deepEqual(doubles(parts.join("")), [2, 4, 6]);
@@ -172,12 +173,12 @@ async function queue({ call, wait }: AwsCalls, name: string): Promise<void> {
   });
   await call("sagemaker", "CreateEndpoint", { EndpointName: queued, EndpointConfigName: queued });
   await wait("sagemaker", "EndpointInService", { EndpointName: queued });
-  const { OutputLocation: place } = await call("sagemaker-runtime", "InvokeEndpointAsync", {
+  const { OutputLocation: location } = await call("sagemaker-runtime", "InvokeEndpointAsync", {
     EndpointName: queued,
     ContentType: type,
     InputLocation: `s3://${bucket}/in/one`,
   });
-  const output = { Bucket: bucket, Key: place.replace(`s3://${bucket}/`, "") };
+  const output = { Bucket: bucket, Key: location.replace(`s3://${bucket}/`, "") };
   await wait("s3", "ObjectExists", output);
   assert.deepEqual(doubles((await call("s3", "GetObject", output))["Body"]), [8]);
   await call("sagemaker", "DeleteEndpoint", { EndpointName: queued });
@@ -208,9 +209,9 @@ async function components({ call, wait }: AwsCalls, name: string): Promise<void>
   });
   const settled = () => state(call, component, ({ InferenceComponentStatus: at }) => at === "InService");
   await settled();
-  const asked = { EndpointName: shared, ContentType: type, Body: Buffer.from(text(5)) };
+  const requested = { EndpointName: shared, ContentType: type, Body: Buffer.from(text(5)) };
   assert.deepEqual(
-    doubles((await call("sagemaker-runtime", "InvokeEndpoint", { ...asked, ...component }))["Body"]),
+    doubles((await call("sagemaker-runtime", "InvokeEndpoint", { ...requested, ...component }))["Body"]),
     [10],
   );
   const ofEndpoint = { EndpointNameEquals: shared };
@@ -263,8 +264,8 @@ async function job({ call, wait }: AwsCalls, name: string): Promise<void> {
   await wait("sagemaker", "TransformJobCompletedOrStopped", { TransformJobName: name });
   const { TransformJobStatus: status } = await call("sagemaker", "DescribeTransformJob", { TransformJobName: name });
   assert.equal(status, "Completed");
-  const { Body: answer } = await call("s3", "GetObject", { Bucket: bucket, Key: "transformed/one.out" });
-  assert.deepEqual(doubles(answer), [8]);
+  const { Body: response } = await call("s3", "GetObject", { Bucket: bucket, Key: "transformed/one.out" });
+  assert.deepEqual(doubles(response), [8]);
   await wait("sagemaker", "TransformJobCompletedOrStopped", stopped);
   assert.equal((await call("sagemaker", "DescribeTransformJob", stopped))["TransformJobStatus"], end);
   const { TransformJobSummaries: jobs } = await call("sagemaker", "ListTransformJobs", { NameContains: name });

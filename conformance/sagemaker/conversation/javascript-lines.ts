@@ -53,7 +53,7 @@ function clientOf(service: string): SomeClient {
 async function call(service: string, operation: string, input: Members): Promise<Members> {
   const Command = exported(service, `${operation}Command`) as new (given: Members) => object;
   try {
-    return await whole(await clientOf(service).send(new Command(input)));
+    return await complete(await clientOf(service).send(new Command(input)));
   } catch (error) {
     // An error without metadata is not from a service, but a bug of this program or the SDK.
     if (!("$metadata" in (error as object))) throw error;
@@ -63,7 +63,7 @@ async function call(service: string, operation: string, input: Members): Promise
 }
 
 async function wait(service: string, waiter: string, input: Members): Promise<Members> {
-  type Waiter = (settings: object, given: Members) => Promise<unknown>;
+  type Waiter = (settings: object, value: Members) => Promise<unknown>;
   const until = exported(service, `waitUntil${waiter}`) as Waiter;
   try {
     await until({ client: clientOf(service), maxWaitTime: 120, minDelay: 1, maxDelay: 1 }, input);
@@ -74,12 +74,12 @@ async function wait(service: string, waiter: string, input: Members): Promise<Me
 }
 
 /** Returns a response whose streams are read to their end: bodies, and the events of a streamed response. */
-async function whole(answer: Members): Promise<Members> {
-  const body = answer["Body"];
-  if (body?.transformToByteArray !== undefined) return { ...answer, Body: await body.transformToByteArray() };
-  if (body?.[Symbol.asyncIterator] !== undefined) return { ...answer, Body: await Array.fromAsync(body) };
-  const session = answer["responseStream"];
-  return session === undefined ? answer : { ...answer, responseStream: await firstOf(session) };
+async function complete(response: Members): Promise<Members> {
+  const body = response["Body"];
+  if (body?.transformToByteArray !== undefined) return { ...response, Body: await body.transformToByteArray() };
+  if (body?.[Symbol.asyncIterator] !== undefined) return { ...response, Body: await Array.fromAsync(body) };
+  const session = response["responseStream"];
+  return session === undefined ? response : { ...response, responseStream: await firstOf(session) };
 }
 
 /** Returns the first event of a session, which has no end. */
@@ -88,7 +88,7 @@ async function firstOf(session: AsyncIterable<Members>): Promise<readonly Member
   return [];
 }
 
-async function answered({ kind, service, name, input }: LineRequest): Promise<Members> {
+async function responded({ kind, service, name, input }: LineRequest): Promise<Members> {
   try {
     return { answer: encoded(await (kind === "call" ? call : wait)(service, name, decoded(input) as Members)) };
   } catch (error) {
@@ -98,6 +98,6 @@ async function answered({ kind, service, name, input }: LineRequest): Promise<Me
 }
 
 for await (const line of createInterface(process.stdin)) {
-  process.stdout.write(`${JSON.stringify(await answered(JSON.parse(line) as LineRequest))}\n`);
+  process.stdout.write(`${JSON.stringify(await responded(JSON.parse(line) as LineRequest))}\n`);
 }
 for (const client of clients.values()) client.destroy();

@@ -38,20 +38,20 @@ export class LineCaller implements AwsCaller {
   }
 
   call(service: string, operation: string, input: Members): Promise<Members> {
-    return this.#ask({ kind: "call", service, name: operation, input });
+    return this.#request({ kind: "call", service, name: operation, input });
   }
 
   async wait(service: string, waiter: string, input: Members): Promise<void> {
-    await this.#ask({ kind: "wait", service, name: waiter, input });
+    await this.#request({ kind: "wait", service, name: waiter, input });
   }
 
-  async #ask(asked: LineRequest): Promise<Members> {
-    this.#child.stdin.write(`${JSON.stringify({ ...asked, input: encoded(asked.input) })}\n`);
+  async #request(requested: LineRequest): Promise<Members> {
+    this.#child.stdin.write(`${JSON.stringify({ ...requested, input: encoded(requested.input) })}\n`);
     const line = await this.#lines.next();
-    if (line.done === true) throw new Error(`${this.name} ended at ${JSON.stringify(asked)}`);
-    const told = JSON.parse(line.value) as { answer: Members } | { code: string; message: string; kind: string };
-    if ("code" in told) throw new CallError(told.code, told.message, told.kind);
-    return decoded(told.answer) as Members;
+    if (line.done === true) throw new Error(`${this.name} ended at ${JSON.stringify(requested)}`);
+    const reported = JSON.parse(line.value) as { answer: Members } | { code: string; message: string; kind: string };
+    if ("code" in reported) throw new CallError(reported.code, reported.message, reported.kind);
+    return decoded(reported.answer) as Members;
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

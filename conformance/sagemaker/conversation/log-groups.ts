@@ -8,8 +8,8 @@ interface LogOptions {
 }
 
 /** Calls each operation of CloudWatch Logs, including a live tail session if the client has the operation. */
-export async function logs(asking: AwsCalls, { name, tails }: LogOptions): Promise<void> {
-  const { call } = asking;
+export async function logs(calls: AwsCalls, { name, tails }: LogOptions): Promise<void> {
+  const { call } = calls;
   const group = { logGroupName: `/conversations/${name}` };
   const stream = { ...group, logStreamName: "one" };
   await call("logs", "CreateLogGroup", group);
@@ -21,9 +21,9 @@ export async function logs(asking: AwsCalls, { name, tails }: LogOptions): Promi
   const { logGroups: kept } = await call("logs", "DescribeLogGroups", { logGroupNamePrefix: group.logGroupName });
   assert.deepEqual([kept.length, kept[0].retentionInDays], [1, undefined]);
   if (tails) {
-    const asked = { logGroupIdentifiers: [groups[0].logGroupArn], logEventFilterPattern: "error" };
-    const { responseStream: told } = await call("logs", "StartLiveTail", asked);
-    assert.equal(told[0].sessionStart.logEventFilterPattern, "error");
+    const requested = { logGroupIdentifiers: [groups[0].logGroupArn], logEventFilterPattern: "error" };
+    const { responseStream: reported } = await call("logs", "StartLiveTail", requested);
+    assert.equal(reported[0].sessionStart.logEventFilterPattern, "error");
   }
   const timestamp = Date.now();
   const logEvents = ["an error, here", "a word"].map((message) => ({ timestamp, message }));
@@ -36,8 +36,8 @@ export async function logs(asking: AwsCalls, { name, tails }: LogOptions): Promi
     ["an error, here"],
   );
   assert.equal((await call("logs", "GetLogEvents", { ...stream, startFromHead: true }))["events"].length, 2);
-  await queries(asking, group);
-  await metricFilters(asking, group);
+  await queries(calls, group);
+  await metricFilters(calls, group);
   await call("logs", "DeleteLogStream", stream);
   assert.deepEqual((await call("logs", "DescribeLogStreams", group))["logStreams"], []);
   await call("logs", "DeleteLogGroup", group);
@@ -48,18 +48,18 @@ type Group = { readonly logGroupName: string };
 
 async function queries({ call }: AwsCalls, group: Group): Promise<void> {
   const nowSeconds = Math.floor(Date.now() / 1000);
-  const asked = { ...group, startTime: nowSeconds - 600, endTime: nowSeconds + 600 };
+  const requested = { ...group, startTime: nowSeconds - 600, endTime: nowSeconds + 600 };
   const queryString = "filter @message like /error/ | display @message";
-  const { queryId } = await call("logs", "StartQuery", { ...asked, queryString });
-  let told;
+  const { queryId } = await call("logs", "StartQuery", { ...requested, queryString });
+  let reported;
   do {
     await pause(50);
-    told = await call("logs", "GetQueryResults", { queryId });
-  } while (told["status"] !== "Complete");
-  assert.deepEqual(told["results"][0][0], { field: "@message", value: "an error, here" });
+    reported = await call("logs", "GetQueryResults", { queryId });
+  } while (reported["status"] !== "Complete");
+  assert.deepEqual(reported["results"][0][0], { field: "@message", value: "an error, here" });
   const { queries: listed } = await call("logs", "DescribeQueries", group);
   assert.equal(listed[0].queryId, queryId);
-  const second = await call("logs", "StartQuery", { ...asked, queryString: "stats count(*)" });
+  const second = await call("logs", "StartQuery", { ...requested, queryString: "stats count(*)" });
   const stopped = { queryId: second["queryId"] };
   const end = await call("logs", "StopQuery", stopped).then(
     () => "Cancelled",

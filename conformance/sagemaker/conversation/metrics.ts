@@ -23,8 +23,8 @@ export async function metrics({ call, wait }: AwsCalls, name: string): Promise<v
     results[0].Values.reduce((a: number, b: number) => a + b),
     26,
   );
-  const asked = { ...metric, ...range, Period: 3600, Statistics: ["Maximum", "SampleCount"] };
-  const { Datapoints: points } = await call("cloudwatch", "GetMetricStatistics", asked);
+  const requested = { ...metric, ...range, Period: 3600, Statistics: ["Maximum", "SampleCount"] };
+  const { Datapoints: points } = await call("cloudwatch", "GetMetricStatistics", requested);
   assert.equal(Math.max(...points.map((point: { Maximum: number }) => point.Maximum)), 6);
 
   const alarm = { AlarmName: name };

@@ -24,7 +24,7 @@ export async function objects({ call, wait }: AwsCalls, name: string): Promise<v
   const source = `${bucket.Bucket}/a/first`;
   await call("s3", "CopyObject", { ...bucket, Key: "second", CopySource: source });
   assert.equal(String((await call("s3", "GetObject", { ...bucket, Key: "second" }))["Body"]), "body");
-  const keys = (answer: { Contents?: readonly { Key: string }[] }) => (answer.Contents ?? []).map(({ Key }) => Key);
+  const keys = (response: { Contents?: readonly { Key: string }[] }) => (response.Contents ?? []).map(({ Key }) => Key);
   assert.deepEqual(keys(await call("s3", "ListObjects", bucket)), ["a/first", "second"]);
   assert.deepEqual(keys(await call("s3", "ListObjectsV2", { ...bucket, Prefix: "a/" })), ["a/first"]);
 

@@ -46,8 +46,8 @@ export async function identities({ call }: AwsCalls, name: string): Promise<void
   await call("iam", "AttachRolePolicy", attached);
   const { AttachedPolicies: policies } = await call("iam", "ListAttachedRolePolicies", { RoleName: name });
   assert.deepEqual(policies, [{ PolicyName: name, PolicyArn: policy.Arn }]);
-  const asked = { PolicySourceArn: role.Arn, ActionNames: ["s3:GetObject"] };
-  const { EvaluationResults: decided } = await call("iam", "SimulatePrincipalPolicy", asked);
+  const requested = { PolicySourceArn: role.Arn, ActionNames: ["s3:GetObject"] };
+  const { EvaluationResults: decided } = await call("iam", "SimulatePrincipalPolicy", requested);
   assert.equal(decided[0].EvalDecision, "allowed");
 
   const lent = await call("sts", "AssumeRole", { RoleArn: role.Arn, RoleSessionName: "here" });

@@ -98,13 +98,13 @@ test("a request to an endpoint without instances scales it out, and it scales in
   await alarms.put(waits);
   const running = async () => (await scalable.capacity(resource))?.running;
   await eventually(async () => (await running()) === 0);
-  const ticket = await bench.ask("idle", "fine");
+  const ticket = await bench.call("idle", "fine");
   assert.equal((await bench.result(ticket)).ok, true);
   await eventually(async () => (await running()) === 0);
   const causes = scaling.find(resource)?.activities.filter(({ notScaled }) => notScaled === null);
-  const said = causes?.map(({ description, cause }) => `${description} ${cause}`) ?? [];
+  const lines = causes?.map(({ description, cause }) => `${description} ${cause}`) ?? [];
   assert.ok(
-    said.some((text) => text.includes("to 1.") && text.includes("monitor alarm waits")),
-    said.join("\n"),
+    lines.some((text) => text.includes("to 1.") && text.includes("monitor alarm waits")),
+    lines.join("\n"),
   );
 });

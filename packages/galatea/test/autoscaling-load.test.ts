@@ -77,7 +77,7 @@ test("under load an endpoint scales from one instance to five, and back to one a
     for (;;) {
       await delay(systemClock, pauseMs, closing);
       askedCount += 1;
-      load.run(async () => void (await bench.ask("moving", "x")));
+      load.run(async () => void (await bench.call("moving", "x")));
     }
   });
 

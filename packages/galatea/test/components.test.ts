@@ -18,14 +18,14 @@ const signal = new AbortController().signal;
 
 const settled = componentSettled;
 
-async function create(...asked: Parameters<typeof createComponent>): Promise<void> {
-  await createComponent(...asked);
-  await settled(asked[0], asked[2]);
+async function create(...requested: Parameters<typeof createComponent>): Promise<void> {
+  await createComponent(...requested);
+  await settled(requested[0], requested[2]);
 }
 
-async function update(...asked: Parameters<typeof updateComponent>): Promise<void> {
-  await updateComponent(...asked);
-  await settled(asked[0], asked[1]);
+async function update(...requested: Parameters<typeof updateComponent>): Promise<void> {
+  await updateComponent(...requested);
+  await settled(requested[0], requested[1]);
 }
 
 async function stateOf(bench: TrafficFixture, name: string) {
@@ -34,8 +34,8 @@ async function stateOf(bench: TrafficFixture, name: string) {
   return { at: state.at, reason, copyCount: copies.length, inService: bench.hosting.components.inServiceCount(name) };
 }
 
-async function refused(asked: Promise<unknown>): Promise<AwsError> {
-  const error = await asked.then(
+async function refused(call: Promise<unknown>): Promise<AwsError> {
+  const error = await call.then(
     () => null,
     (thrown: unknown) => thrown,
   );
@@ -52,17 +52,17 @@ test("components share instances and are invoked by name; each has its own copie
   assert.deepEqual([...bench.running()].toSorted(), ["one", "one", "two"]);
   const pids = new Set<number>();
   for (let count = 0; count < 40; count += 1) {
-    const { container, pid } = await bench.ask("both", "x", null, "one");
+    const { container, pid } = await bench.call("both", "x", null, "one");
     assert.equal(container, "one");
     pids.add(pid);
   }
   assert.equal(pids.size, 2);
-  assert.equal((await bench.ask("both", "x", null, "TWO")).container, "two");
+  assert.equal((await bench.call("both", "x", null, "TWO")).container, "two");
   assert.equal(bench.sums.get("one Invocations"), 40);
   assert.equal(bench.sums.get("one InvocationsPerCopy"), 20);
   assert.equal(bench.sums.get("both v two Invocations"), 1);
-  assert.match((await refused(bench.ask("both", "x"))).message, /requires an inference component name header/);
-  const unknown = await refused(bench.ask("both", "x", null, "three"));
+  assert.match((await refused(bench.call("both", "x"))).message, /requires an inference component name header/);
+  const unknown = await refused(bench.call("both", "x", null, "three"));
   assert.equal(unknown.message, "Inference Component three of endpoint both not found.");
   assert.match(
     (await refused(bench.hosting.endpoints.delete("both", owner))).message,
@@ -116,12 +116,12 @@ test("ManagedInstanceScaling adds the instances that copies need, and removes em
   assert.match((await stateOf(bench, "large")).reason ?? "", /not enough hardware resources/);
   await update(bench, "large", { copyCount: 0 });
   await until("its instances are released", async () => (await instances()) === 0);
-  const asleep = await refused(bench.ask("grows", "x", null, "large"));
+  const asleep = await refused(bench.call("grows", "x", null, "large"));
   assert.equal(asleep.code, "ValidationError");
   assert.match(asleep.message, /^Inference Component has no capacity to process this request/);
   assert.equal(bench.sums.get("large NoCapacityInvocationFailures"), 1);
   await update(bench, "large", { copyCount: 1 });
-  assert.equal((await bench.ask("grows", "x", null, "large")).container, "large");
+  assert.equal((await bench.call("grows", "x", null, "large")).container, "large");
 });
 
 test("a rolling update of a component under load fails no request, a failing one is rolled back, and a copy that dies is replaced", async () => {
@@ -140,10 +140,10 @@ test("a rolling update of a component under load fails no request, a failing one
   await until("the old copies have ended", () => bench.running().every((name) => name === "new"));
   const { failures } = await clients.end();
   assert.deepEqual(Object.fromEntries(failures), {});
-  const { pid } = await bench.ask("moving", "x", null, "model");
+  const { pid } = await bench.call("moving", "x", null, "model");
   process.kill(pid, "SIGKILL");
   for (let count = 0; count < 10; count += 1)
-    assert.equal((await bench.ask("moving", "x", null, "model")).container, "new");
+    assert.equal((await bench.call("moving", "x", null, "model")).container, "new");
 });
 
 test("Application Auto Scaling sets the number of copies, down to zero, and reports why copies are missing", async () => {
@@ -171,9 +171,9 @@ async function openHeld() {
   const bench = await TrafficFixture.open(undefined, null, { nodes: [nodeWith(3.5 * 1152 * 2 ** 20)] });
   await deployShared(bench, "shared");
   await create(bench, "shared", "a", spec("old"), 2);
-  const held = [0, 1].map((index) => bench.ask("shared", `hold ${index}`, null, "a"));
+  const blocked = [0, 1].map((index) => bench.call("shared", `hold ${index}`, null, "a"));
   await until("each copy has one pending request", () => bench.heldCount() === 2);
-  return { bench, held };
+  return { bench, held: blocked };
 }
 
 test("a draining copy counts its memory until it ends: the error of a component that does not fit says what drains, and until when", async () => {
@@ -218,7 +218,7 @@ test("a rolling update of a component that does not fit on the node waits for dr
     "an old copy is replaced by a new one",
     async () => (await copiesOf(1)) === 1 && (await copiesOf(2)) === 1,
   );
-  for (let count = 0; count < 100; count += 1) await bench.ask("shared", `${count}`, null, "a");
+  for (let count = 0; count < 100; count += 1) await bench.call("shared", `${count}`, null, "a");
   assert.deepEqual([await copiesOf(1), bench.running().toSorted()], [1, ["new", "old", "old"]]);
   bench.signal("SIGUSR2");
   await Promise.all(held);

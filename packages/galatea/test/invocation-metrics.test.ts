@@ -13,9 +13,9 @@ function sums(bench: StreamFixture): readonly number[] {
 }
 
 function post(bench: StreamFixture, headers: Readonly<Record<string, string>> = {}): ClientRequest {
-  const asked = request(`${bench.url}/endpoints/e/invocations`, { method: "POST", headers });
-  asked.on("error", () => {});
-  return asked;
+  const outgoing = request(`${bench.url}/endpoints/e/invocations`, { method: "POST", headers });
+  outgoing.on("error", () => {});
+  return outgoing;
 }
 
 test("a client that disconnects before the response, or while it sends its request, counts no model error", async () => {
@@ -37,15 +37,15 @@ test("a client that disconnects before the response, or while it sends its reque
   }
   assert.deepEqual(sums(bench), [3, 0, 0, 0]);
   // The container is as healthy as before.
-  assert.equal((await bench.invoke("e", { parts: ["fine"] })).Body.transformToString(), "fine");
+  assert.equal((await bench.invoke("e", { segments: ["fine"] })).Body.transformToString(), "fine");
 });
 
 test("a long response that fails after its first bytes counts a model error", async () => {
   await using bench = await StreamFixture.open();
   await bench.deploy("e", "one");
-  const asked = post(bench);
-  asked.end(JSON.stringify({ length: 2_000_000, parts: ["x".repeat(10_000)], ends: "breaks" }));
-  const [response] = (await once(asked, "response")) as [IncomingMessage];
+  const request = post(bench);
+  request.end(JSON.stringify({ length: 2_000_000, parts: ["x".repeat(10_000)], ends: "breaks" }));
+  const [response] = (await once(request, "response")) as [IncomingMessage];
   assert.equal(response.statusCode, 200);
   await assert.rejects(response.toArray(), { code: "ECONNRESET" });
   await eventually(() => sums(bench)[0] === 1);
@@ -55,9 +55,9 @@ test("a long response that fails after its first bytes counts a model error", as
 test("a long response whose client does not read it until the time limit counts no model error", async () => {
   await using bench = await StreamFixture.open({ responseMsMax: 3000, responseBytesMax: 64_000_000 });
   await bench.deploy("e", "one");
-  const asked = post(bench);
-  asked.end(JSON.stringify({ endless: true, length: 60_000_000 }));
-  const [response] = (await once(asked, "response")) as [IncomingMessage];
+  const request = post(bench);
+  request.end(JSON.stringify({ endless: true, length: 60_000_000 }));
+  const [response] = (await once(request, "response")) as [IncomingMessage];
   response.pause();
   await eventually(() => sums(bench)[0] === 1);
   assert.deepEqual(sums(bench), [1, 0, 0, 0]);

@@ -69,13 +69,16 @@ test("list prints endpoints by name, or models, as a table or as JSON", async ()
 
 test("logs prints the last lines, and with -f later lines too", async () => {
   const logs = new CloudWatchLogsClient(clientOf(platform.url));
-  const place = { logGroupName: "/aws/sagemaker/Endpoints/talks", logStreamName: "v/one" };
+  const location = { logGroupName: "/aws/sagemaker/Endpoints/talks", logStreamName: "v/one" };
   const say = (...messages: readonly string[]) =>
     logs.send(
-      new PutLogEventsCommand({ ...place, logEvents: messages.map((message) => ({ timestamp: Date.now(), message })) }),
+      new PutLogEventsCommand({
+        ...location,
+        logEvents: messages.map((message) => ({ timestamp: Date.now(), message })),
+      }),
     );
-  await logs.send(new CreateLogGroupCommand(place));
-  await logs.send(new CreateLogStreamCommand(place));
+  await logs.send(new CreateLogGroupCommand(location));
+  await logs.send(new CreateLogStreamCommand(location));
   await say("first", "second", "\u001b[31mred");
   const { code, stdout } = await platform.galatea("logs", "talks", "--lines=2");
   assert.equal(code, 0);
@@ -97,9 +100,9 @@ test("logs prints the last lines, and with -f later lines too", async () => {
 test("logs prints all streams of a job, and -f waits for the first line of an endpoint", async () => {
   const logs = new CloudWatchLogsClient(clientOf(platform.url));
   const say = async (logGroupName: string, logStreamName: string, message: string) => {
-    const place = { logGroupName, logStreamName };
-    await logs.send(new CreateLogStreamCommand(place));
-    await logs.send(new PutLogEventsCommand({ ...place, logEvents: [{ timestamp: Date.now(), message }] }));
+    const location = { logGroupName, logStreamName };
+    await logs.send(new CreateLogStreamCommand(location));
+    await logs.send(new PutLogEventsCommand({ ...location, logEvents: [{ timestamp: Date.now(), message }] }));
   };
   const jobs = "/aws/sagemaker/TransformJobs";
   await logs.send(new CreateLogGroupCommand({ logGroupName: jobs }));
@@ -177,9 +180,9 @@ test("status of a server's address lists its models; of another address it repor
     assert.equal(code, 0);
     assert.match(stdout, new RegExp(`^\\S+ \\S+ is up at ${url}\n {2}no models\n$`));
   }
-  const gone = await galateaAlone("status", `--url=${url}`);
-  assert.deepEqual([gone.code, gone.stdout], [1, ""]);
-  assert.match(gone.stderr, /^galatea status: no server responds at http:\S+: /);
+  const removed = await galateaAlone("status", `--url=${url}`);
+  assert.deepEqual([removed.code, removed.stdout], [1, ""]);
+  assert.match(removed.stderr, /^galatea status: no server responds at http:\S+: /);
   const other = await galateaAlone("status", `--url=${platform.url}`);
   assert.match(other.stderr, /^galatea status: http:\S+ responded with 403: it is not a `galatea serve`\n$/);
 });

@@ -71,7 +71,7 @@ after(async () => {
 
 function get(path: string, headers: Readonly<Record<string, string>> = {}, method = "GET") {
   return new Promise<{ status: number; type: string; body: string }>((resolve, reject) => {
-    const asked = ask(`${platform.url}${path}`, { method, headers, agent: false }, (response) => {
+    const request = ask(`${platform.url}${path}`, { method, headers, agent: false }, (response) => {
       let body = "";
       response
         .setEncoding("utf8")
@@ -80,7 +80,7 @@ function get(path: string, headers: Readonly<Record<string, string>> = {}, metho
           resolve({ status: response.statusCode ?? 0, type: String(response.headers["content-type"]), body }),
         );
     });
-    asked.once("error", reject).end();
+    request.once("error", reject).end();
   });
 }
 
@@ -188,10 +188,10 @@ test("clients that do not accept HTML get S3's response at /, signed or not", as
 });
 
 test("a signed request goes to S3, whatever the bucket's name", async () => {
-  const asked = new S3Client({ ...client(platform), forcePathStyle: true }).send(
+  const call = new S3Client({ ...client(platform), forcePathStyle: true }).send(
     new GetObjectCommand({ Bucket: "metrics", Key: "x" }),
   );
-  await assert.rejects(asked, { name: "NoSuchBucket" });
+  await assert.rejects(call, { name: "NoSuchBucket" });
   assert.equal((await get("/metrics/x")).status, 403);
   assert.equal((await get("/ping", {}, "PUT")).status, 403);
 });
@@ -236,8 +236,8 @@ test("account and region are the platform's settings, and its own role follows t
   for (const accountId of ["444455556666", "777788889999"]) {
     await using other = await open("moved", `--account=${accountId}`, "--region=eu-west-1");
     assert.equal((await new STSClient(client(other)).send(new GetCallerIdentityCommand({}))).Account, accountId);
-    const asked = new GetRoleCommand({ RoleName: "AmazonSageMaker-DefaultRole" });
-    const { Role } = await new IAMClient(client(other)).send(asked);
+    const requested = new GetRoleCommand({ RoleName: "AmazonSageMaker-DefaultRole" });
+    const { Role } = await new IAMClient(client(other)).send(requested);
     assert.equal(Role?.Arn, `arn:aws:iam::${accountId}:role/AmazonSageMaker-DefaultRole`);
   }
 });

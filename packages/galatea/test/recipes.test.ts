@@ -115,8 +115,8 @@ test("a backend is its folder and one row: it serves a model, and validate suppo
   await openListeners(listening, opened);
   const body = JSON.stringify({ inputs: [{ name: "X", datatype: "INT32", shape: [2], data: [4, 5] }] });
   const url = `http://127.0.0.1:${opened[0]!.port}/v2/models/parrot/infer`;
-  const answer = (await (await fetch(url, { method: "POST", body })).json()) as { readonly outputs: unknown };
-  assert.deepEqual(answer.outputs, [{ name: "Y", datatype: "INT32", shape: [4], data: [4, 5, 4, 5] }]);
+  const response = (await (await fetch(url, { method: "POST", body })).json()) as { readonly outputs: unknown };
+  assert.deepEqual(response.outputs, [{ name: "Y", datatype: "INT32", shape: [4], data: [4, 5, 4, 5] }]);
 
   const backends = rows(1).map((row) => row(parts));
   await using checks = new ModelChecks({ backends, backendConfig: () => new Map(), gpuCount: 0, clock: systemClock });

@@ -23,7 +23,7 @@ test("requests and streams of a session go to the instance that opened it, until
     for (let count = 0; count < 4; count += 1) {
       assert.equal((await bench.invoke("e", {}, { SessionId })).CustomAttributes, pid);
     }
-    const stream = await bench.ask("e", { parts: ["x"] }, { SessionId });
+    const stream = await bench.call("e", { segments: ["x"] }, { SessionId });
     assert.deepEqual([await stream.rest(), String(stream.pid)], [["x"], pid]);
   }
   const closed = await bench.invoke("e", { closes: "s1" }, { SessionId: "s1" });
@@ -38,8 +38,8 @@ test("an unknown, a closed, and another variant's session id are rejected with t
   await bench.deploy("e", "one");
   await open(bench, "s1", "2001-01-01T00:00:00Z");
   await assert.rejects(bench.invoke("e", {}, { SessionId: "s1" }), { name: "ValidationError", message: /Session s1/ });
-  const asked = bench.ask("e", {}, { SessionId: "NEW_SESSION" });
-  await assert.rejects(asked, { name: "ValidationError", message: /'sessionId' failed to satisfy constraint/ });
+  const call = bench.call("e", {}, { SessionId: "NEW_SESSION" });
+  await assert.rejects(call, { name: "ValidationError", message: /'sessionId' failed to satisfy constraint/ });
   await assert.rejects(bench.invoke("e", {}, { SessionId: "s_1" }), { name: "ValidationError", message: /sessionId/ });
   const wrong = bench.invoke("e", { opens: "s1" }, { SessionId: "NEW_SESSION" });
   await assert.rejects(wrong, { name: "ModelError", message: /is not a session id with an expiry time/ });

@@ -130,38 +130,38 @@ test("property: for any load instances stay within their limits, cooldowns hold,
     startupSeconds: fc.constantFrom(0, 30, 200),
   });
   await fc.assert(
-    fc.asyncProperty(arbitrary, async (given) => {
+    fc.asyncProperty(arbitrary, async (input) => {
       let at = 0;
-      const plan = [...given.parts, { minutes: 90, rate: given.lastRate }].map(({ minutes, rate }) => {
+      const plan = [...input.parts, { minutes: 90, rate: input.lastRate }].map(({ minutes, rate }) => {
         at += minutes;
         return `${at - minutes}m-${at}m:${rate}rps`;
       });
       const policy = {
-        TargetValue: given.target,
+        TargetValue: input.target,
         ...predefined,
-        ScaleInCooldown: given.inSeconds,
-        ScaleOutCooldown: given.outSeconds,
+        ScaleInCooldown: input.inSeconds,
+        ScaleOutCooldown: input.outSeconds,
       };
-      const maxCapacity = given.minCapacity + given.more;
-      const bounds = { minCapacity: given.minCapacity, maxCapacity, startCapacity: given.minCapacity };
-      const more = { ...bounds, startupMs: given.startupSeconds * 1000 };
+      const maxCapacity = input.minCapacity + input.more;
+      const bounds = { minCapacity: input.minCapacity, maxCapacity, startCapacity: input.minCapacity };
+      const more = { ...bounds, startupMs: input.startupSeconds * 1000 };
       const simulation = await simulateScaling(asked(plan.join(","), policy, more));
       for (const { desired, running } of simulation.minutes) {
-        assert.ok(desired >= given.minCapacity && desired <= maxCapacity, `${desired}`);
-        assert.ok(running >= given.minCapacity && running <= maxCapacity, `${running}`);
+        assert.ok(desired >= input.minCapacity && desired <= maxCapacity, `${desired}`);
+        assert.ok(running >= input.minCapacity && running <= maxCapacity, `${running}`);
       }
       const changes = simulation.activities.filter(({ notScaled }) => notScaled === null);
       const counts = changes.map(({ description }) => Number(/\d+/.exec(description)?.[0]));
       for (const [index, { startMs }] of changes.entries()) {
         const before = changes[index - 1];
-        const from = counts[index - 1] ?? given.minCapacity;
+        const from = counts[index - 1] ?? input.minCapacity;
         if (before === undefined || (counts[index] ?? 0) > from) continue;
-        const wasOut = from > (counts[index - 2] ?? given.minCapacity);
-        const cooldownMs = (wasOut ? given.outSeconds : given.inSeconds) * 1000;
+        const wasOut = from > (counts[index - 2] ?? input.minCapacity);
+        const cooldownMs = (wasOut ? input.outSeconds : input.inSeconds) * 1000;
         assert.ok(startMs - before.startMs >= cooldownMs, `in after ${startMs - before.startMs} ms`);
       }
-      const needed = Math.ceil((given.lastRate * 60) / given.target - 1e-9);
-      const settled = Math.min(maxCapacity, Math.max(given.minCapacity, needed));
+      const needed = Math.ceil((input.lastRate * 60) / input.target - 1e-9);
+      const settled = Math.min(maxCapacity, Math.max(input.minCapacity, needed));
       const last = simulation.minutes.slice(-20).map(({ running }) => running);
       assert.ok(
         last.every((count) => count === last[0]),

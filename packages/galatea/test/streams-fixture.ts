@@ -76,7 +76,7 @@ server.listen(socketPath);
 
 export interface TestStream {
   readonly status?: number;
-  readonly parts?: readonly string[];
+  readonly segments?: readonly string[];
   readonly holds?: boolean;
   readonly more?: readonly string[];
   readonly ends?: "dies" | "breaks";
@@ -187,10 +187,10 @@ export class StreamFixture implements AsyncDisposable {
   }
 
   /** Opens a stream; rejects with an error that occurs before the first chunk. */
-  async ask(name: string, asked: TestStream, more: object = {}): Promise<OpenStream> {
+  async call(name: string, requested: TestStream, more: object = {}): Promise<OpenStream> {
     const command = new InvokeEndpointWithResponseStreamCommand({
       EndpointName: name,
-      Body: Buffer.from(JSON.stringify(asked)),
+      Body: Buffer.from(JSON.stringify(requested)),
       ...more,
     });
     const left = new AbortController();
@@ -198,8 +198,8 @@ export class StreamFixture implements AsyncDisposable {
   }
 
   /** Calls InvokeEndpoint, whose response is complete. */
-  async invoke(name: string, asked: TestStream, more: object = {}): Promise<InvokeEndpointCommandOutput> {
-    const Body = Buffer.from(JSON.stringify(asked));
+  async invoke(name: string, requested: TestStream, more: object = {}): Promise<InvokeEndpointCommandOutput> {
+    const Body = Buffer.from(JSON.stringify(requested));
     return await this.client.send(new InvokeEndpointCommand({ EndpointName: name, Body, ...more }));
   }
 
@@ -215,12 +215,12 @@ export class StreamFixture implements AsyncDisposable {
 /** An event stream, as its client reads it. */
 export class OpenStream {
   readonly output: InvokeEndpointWithResponseStreamCommandOutput;
-  readonly leave: () => void;
+  readonly disconnect: () => void;
   readonly #events;
 
-  constructor(output: InvokeEndpointWithResponseStreamCommandOutput, leave: () => void) {
+  constructor(output: InvokeEndpointWithResponseStreamCommandOutput, disconnect: () => void) {
     this.output = output;
-    this.leave = leave;
+    this.disconnect = disconnect;
     this.#events = output.Body?.[Symbol.asyncIterator]();
   }
 
@@ -243,8 +243,8 @@ export class OpenStream {
 
   /** Resolves with the remaining chunks. */
   async rest(): Promise<readonly string[]> {
-    const parts: string[] = [];
-    for (let part = await this.next(); part !== null; part = await this.next()) parts.push(part);
-    return parts;
+    const segments: string[] = [];
+    for (let segment = await this.next(); segment !== null; segment = await this.next()) segments.push(segment);
+    return segments;
   }
 }

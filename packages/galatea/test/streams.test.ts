@@ -8,7 +8,7 @@ import { StreamFixture } from "./streams-fixture.ts";
 test("the first chunk is sent before the last one exists, with the container's response headers", async () => {
   await using bench = await StreamFixture.open();
   await bench.deploy("e", "one");
-  const stream = await bench.ask("e", { parts: ["first"], holds: true, more: ["second"] }, { Accept: "text/y" });
+  const stream = await bench.call("e", { segments: ["first"], holds: true, more: ["second"] }, { Accept: "text/y" });
   assert.equal(await stream.next(), "first");
   assert.equal(stream.output.ContentType, "text/x-one");
   assert.equal(stream.output.InvokedProductionVariant, "all");
@@ -30,10 +30,10 @@ test("the first chunk is sent before the last one exists, with the container's r
 test("a failure before the first chunk has the same error as in InvokeEndpoint", async () => {
   await using bench = await StreamFixture.open();
   await bench.deploy("e", "one");
-  const refused = bench.ask("e", { status: 400, parts: ["no"] });
+  const refused = bench.call("e", { status: 400, segments: ["no"] });
   await assert.rejects(refused, { name: "ModelError", OriginalStatusCode: 400, OriginalMessage: "no" });
-  await assert.rejects(bench.ask("e", { ends: "breaks" }), { name: "ModelError", OriginalStatusCode: 503 });
-  const unknown = bench.ask("e", { parts: ["x"] }, { TargetVariant: "b" });
+  await assert.rejects(bench.call("e", { ends: "breaks" }), { name: "ModelError", OriginalStatusCode: 503 });
+  const unknown = bench.call("e", { segments: ["x"] }, { TargetVariant: "b" });
   await assert.rejects(unknown, { name: "ValidationError", message: /Variant b not found/ });
   assert.equal(bench.samples.get("MidStreamErrors"), undefined);
 });
@@ -41,7 +41,7 @@ test("a failure before the first chunk has the same error as in InvokeEndpoint",
 test("a container that dies during its response ends the stream with a ModelStreamError after the chunks sent", async () => {
   await using bench = await StreamFixture.open();
   await bench.deploy("e", "one");
-  const stream = await bench.ask("e", { parts: ["first"], ends: "dies" });
+  const stream = await bench.call("e", { segments: ["first"], ends: "dies" });
   assert.equal(await stream.next(), "first");
   await assert.rejects(stream.next(), { name: "ModelStreamError", ErrorCode: "StreamBroken", message: /primary/ });
   await eventually(() => bench.samples.get("MidStreamErrors")?.length === 1);
@@ -52,7 +52,7 @@ test("a container that dies during its response ends the stream with a ModelStre
 test("a silent stream outlives the idle connection timeout and ends at its own limit", async () => {
   await using bench = await StreamFixture.open({ streamMsMax: 4000 }, 100);
   await bench.deploy("e", "one");
-  const stream = await bench.ask("e", { parts: ["first"], holds: true });
+  const stream = await bench.call("e", { segments: ["first"], holds: true });
   assert.equal(await stream.next(), "first");
   await assert.rejects(stream.next(), { name: "ModelStreamError", ErrorCode: "ModelInvocationTimeExceeded" });
   await eventually(() => bench.printed.includes("cut 5"));
@@ -61,9 +61,9 @@ test("a silent stream outlives the idle connection timeout and ends at its own l
 test("a client that disconnects cancels the container's work, which counts no error", async () => {
   await using bench = await StreamFixture.open();
   await bench.deploy("e", "one");
-  const stream = await bench.ask("e", { parts: ["first"], holds: true });
+  const stream = await bench.call("e", { segments: ["first"], holds: true });
   assert.equal(await stream.next(), "first");
-  stream.leave();
+  stream.disconnect();
   await eventually(() => bench.printed.includes("cut 5"));
   await eventually(() => bench.samples.get("MidStreamErrors")?.length === 1);
   assert.deepEqual(bench.samples.get("MidStreamErrors"), [0]);
@@ -73,13 +73,15 @@ test("a client that disconnects cancels the container's work, which counts no er
 test("a client that does not read applies back-pressure to the container until it disconnects", async () => {
   await using bench = await StreamFixture.open();
   await bench.deploy("e", "one");
-  const asked = request(`${bench.url}/endpoints/e/invocations-response-stream`, { method: "POST" });
-  asked.on("error", () => {});
-  const answered = new Promise<void>((resolve) => asked.once("response", (response) => resolve(void response.pause())));
-  asked.end(JSON.stringify({ endless: true }));
-  await answered;
+  const outgoing = request(`${bench.url}/endpoints/e/invocations-response-stream`, { method: "POST" });
+  outgoing.on("error", () => {});
+  const result = new Promise<void>((resolve) =>
+    outgoing.once("response", (response) => resolve(void response.pause())),
+  );
+  outgoing.end(JSON.stringify({ endless: true }));
+  await result;
   await eventually(() => bench.printed.includes("held up"));
-  asked.socket?.resetAndDestroy();
+  outgoing.socket?.resetAndDestroy();
   await eventually(() => /cut \d/.test(bench.printed));
   const sentBytes = Number(/cut (\d+)/.exec(bench.printed)?.[1]);
   assert.ok(sentBytes < 16 * 2 ** 20, `${sentBytes} bytes were sent after the client disconnected`);
@@ -88,20 +90,20 @@ test("a client that does not read applies back-pressure to the container until i
 test("a million chunks of one byte arrive completely in few events", async () => {
   await using bench = await StreamFixture.open();
   await bench.deploy("e", "one");
-  const stream = await bench.ask("e", { tiny: true });
-  const parts = await stream.rest();
+  const stream = await bench.call("e", { tiny: true });
+  const segments = await stream.rest();
   assert.equal(
-    parts.reduce((sum, part) => sum + part.length, 0),
+    segments.reduce((sum, segment) => sum + segment.length, 0),
     1_000_000,
   );
-  assert.ok(parts.length < 20_000, `${parts.length} events`);
+  assert.ok(segments.length < 20_000, `${segments.length} events`);
 });
 
 test("the last container of a pipeline streams", async () => {
   await using bench = await StreamFixture.open();
   await bench.deploy("e", "one", "two");
   const second = JSON.stringify({ parts: ["first"], holds: true, more: ["second"] });
-  const stream = await bench.ask("e", { parts: [second] });
+  const stream = await bench.call("e", { segments: [second] });
   assert.equal(await stream.next(), "first");
   assert.equal(stream.output.ContentType, "text/x-two");
   stream.release();
@@ -112,15 +114,15 @@ test("an instance that an update removes finishes its streams before it ends", a
   await using bench = await StreamFixture.open();
   await bench.deploy("e", "one");
   await bench.configure("next", 1, "two");
-  const stream = await bench.ask("e", { parts: ["first"], holds: true, more: ["second"] });
+  const stream = await bench.call("e", { segments: ["first"], holds: true, more: ["second"] });
   assert.equal(await stream.next(), "first");
   const retained = new Set<never>();
   const update = { name: "e", configName: "next", owner: { accountId: "000000000000", region: "us-east-1" } };
   await bench.hosting.endpoints.update({ ...update, deploymentConfig: null, retainsDeployment: false, retained });
   await eventually(async () => {
-    const asked = await bench.ask("e", { parts: ["x"] });
-    await asked.rest();
-    return asked.output.ContentType === "text/x-two";
+    const requested = await bench.call("e", { segments: ["x"] });
+    await requested.rest();
+    return requested.output.ContentType === "text/x-two";
   });
   stream.release();
   assert.deepEqual(await stream.rest(), ["second"]);
@@ -132,8 +134,8 @@ test("a platform that stops waits for its streams, and aborts them at its time l
   await bench.deploy("e", "one");
   await bench.deploy("f", "one");
   const [ends, stays] = await Promise.all([
-    bench.ask("e", { parts: ["a"], holds: true, more: ["b"] }),
-    bench.ask("f", { parts: ["a"], holds: true }),
+    bench.call("e", { segments: ["a"], holds: true, more: ["b"] }),
+    bench.call("f", { segments: ["a"], holds: true }),
   ]);
   assert.deepEqual([await ends.next(), await stays.next()], ["a", "a"]);
   const closed = bench.platform.close(1000);

@@ -114,10 +114,10 @@ export class Hosting implements AsyncDisposable {
     const claim: FleetDependencies["claim"] = (what, instanceType) => reservations.claim(what, instanceType);
     const memorySeen: FleetDependencies["memorySeen"] = (model, mostBytes) =>
       this.#memories.recordMeasured(model, mostBytes);
-    const parts: FleetDependencies = { fleet, random, newId: newInstanceId, claim, memorySeen };
+    const dependencies: FleetDependencies = { fleet, random, newId: newInstanceId, claim, memorySeen };
     this.#actions = new EndpointActions({
       store,
-      parts: { ...parts, mirrors: this.#mirrors },
+      parts: { ...dependencies, mirrors: this.#mirrors },
       drainLimiter: new DrainLimiter(clock, limits),
       alarmState,
     });
@@ -138,7 +138,7 @@ export class Hosting implements AsyncDisposable {
     const { components, variants } = openComponents({
       ...records,
       reconciling,
-      fleetDependencies: parts,
+      fleetDependencies: dependencies,
       drainLimiter: new DrainLimiter(clock, limits),
       alarmState,
       watch: this.watch,
@@ -168,8 +168,8 @@ export class Hosting implements AsyncDisposable {
 
   /** Continues the work of the previous run: starts the endpoints in service and resumes unfinished transitions. */
   async resume(): Promise<void> {
-    const wanted = [...(await this.endpoints.adoptableOwners()), ...(await this.components.adoptableOwners())];
-    await this.#credentials.keepOnly(await this.#host.resume(wanted));
+    const desired = [...(await this.endpoints.adoptableOwners()), ...(await this.components.adoptableOwners())];
+    await this.#credentials.keepOnly(await this.#host.resume(desired));
     await this.endpoints.resume();
     await this.asyncInferences.resume();
     await this.components.resume();

@@ -37,7 +37,7 @@ test("a request over a limit of the account gets ResourceLimitExceeded with limi
   const config = (name: string) => hosting.catalog.createConfig({ name, owner, variants: [], request: {}, tags: [] });
   await model("a");
   await config("a");
-  for (const [asked, what, unit, limit] of [
+  for (const [call, what, unit, limit] of [
     [model("b"), "Number of models", "Models", 1],
     [config("b"), "Number of endpoint configurations", "Endpoint Configurations", 1],
     [
@@ -47,7 +47,7 @@ test("a request over a limit of the account gets ResourceLimitExceeded with limi
       0,
     ],
   ] as const) {
-    await assert.rejects(asked, {
+    await assert.rejects(call, {
       code: "ResourceLimitExceeded",
       message:
         `The account-level service limit '${what}' is ${limit} ${unit}, with current utilization of ${limit} ${unit} ` +
@@ -78,11 +78,11 @@ test("containers are counted over all instances of endpoints and transform jobs,
     await hosting.catalog.createConfig({ ...shared, name, variants: [{ ...variant, InitialInstanceCount }] });
     return hosting.endpoints.create({ name, configName: name, owner, tags: [], deploymentConfig: null });
   };
-  const refusal = (used: number, wanted: number) => ({
+  const refusal = (used: number, expected: number) => ({
     code: "ResourceLimitExceeded",
     message:
       "The account-level service limit 'Number of containers of all instances' is 8 Containers, with current utilization of " +
-      `${used} Containers and a request delta of ${wanted} Containers. Please use fewer, or delete what is no longer needed.`,
+      `${used} Containers and a request delta of ${expected} Containers. Please use fewer, or delete what is no longer needed.`,
   });
   await assert.rejects(config("a", 3), refusal(0, 9));
   const outcomes = await Promise.allSettled([config("b", 2), config("c", 1)]);
@@ -118,11 +118,11 @@ test("an endpoint that exceeds the node's memory is rejected with the missing am
   };
   const create = (name: string) =>
     hosting.endpoints.create({ name, configName: name, owner, tags: [], deploymentConfig: null });
-  const refusal = (used: number, wanted: number, missing: number) => ({
+  const refusal = (used: number, expected: number, missing: number) => ({
     code: "ResourceLimitExceeded",
     message:
       "The account-level service limit 'Memory of the nodes' is 10240 MiB, with current utilization of " +
-      `${used} MiB and a request delta of ${wanted} MiB. Please use fewer, or delete what is no longer needed. ` +
+      `${used} MiB and a request delta of ${expected} MiB. Please use fewer, or delete what is no longer needed. ` +
       "A model counts with its highest measured memory, or with the size of its data if it was never measured. " +
       `${missing} MiB are missing: use fewer instances, set a lower GALATEA_MODEL_MEMORY_BYTES in the Environment of the model's ` +
       "containers, or delete other endpoints and transform jobs.",

@@ -49,9 +49,9 @@ async function openWorld() {
   return { local, server, port, client, serve, [Symbol.asyncDispose]: () => closing.disposeAsync() };
 }
 
-type World = Awaited<ReturnType<typeof openWorld>>;
+type Fixture = Awaited<ReturnType<typeof openWorld>>;
 
-async function started({ client, local }: World, kind: "one" | "many" = "one") {
+async function started({ client, local }: Fixture, kind: "one" | "many" = "one") {
   const events: InstanceEvent[] = [];
   const instance = client.instance(local.specFor("serve", kind), (event) => events.push(event));
   await instance.put("delete");
@@ -77,24 +77,24 @@ async function status(port: number, headers: Record<string, string>): Promise<re
 }
 
 test("clients without the token or with another protocol version are rejected with the reason", async () => {
-  await using world = await openWorld();
-  await using server = world.server;
+  await using fixture = await openWorld();
+  await using server = fixture.server;
   const authorization = `Bearer ${token}`;
   const unknown = "The token of this client is not valid";
-  assert.deepEqual(await status(world.port, { "x-agent-protocol": "1" }), [400, unknown]);
-  assert.deepEqual(await status(world.port, { "x-agent-protocol": "1", authorization: "Bearer no" }), [400, unknown]);
-  assert.deepEqual(await status(world.port, { "x-agent-protocol": "2", authorization }), [
+  assert.deepEqual(await status(fixture.port, { "x-agent-protocol": "1" }), [400, unknown]);
+  assert.deepEqual(await status(fixture.port, { "x-agent-protocol": "1", authorization: "Bearer no" }), [400, unknown]);
+  assert.deepEqual(await status(fixture.port, { "x-agent-protocol": "2", authorization }), [
     400,
     "The agent speaks version 1 of its protocol, and the client 2: run the same version of Galatea on both",
   ]);
   await using stranger = new HttpInstanceAgent({ ...common, address: server.address, token: "no", trust: null });
   await assert.rejects(stranger.state(), (error: unknown) => error instanceof AgentProtocolError);
-  await assert.rejects(stranger.instance(world.local.specFor("serve"), () => {}).put("delete"), AgentProtocolError);
-  assert.deepEqual((await world.client.state()).instances, []);
+  await assert.rejects(stranger.instance(fixture.local.specFor("serve"), () => {}).put("delete"), AgentProtocolError);
+  assert.deepEqual((await fixture.client.state()).instances, []);
   await assert.rejects(
     AgentServer.open({
       ...common,
-      agent: world.local.agent,
+      agent: fixture.local.agent,
       listen: server.address,
       token: null,
       certificate: null,
@@ -105,38 +105,38 @@ test("clients without the token or with another protocol version are rejected wi
 });
 
 test("when an agent ends, its requests fail and its instances are unhealthy until it is back with them", async () => {
-  await using world = await openWorld();
-  const { container, events } = await started(world);
-  const held = container.invoke(asked("hold"));
+  await using fixture = await openWorld();
+  const { container, events } = await started(fixture);
+  const pending = container.invoke(asked("hold"));
   await eventually(() => events.some((event) => event.kind === "line" && event.text === "held"));
   const { body } = await container.invoke(asked("trickle", { isStreamed: true }));
   const broken = assert.rejects(text(body));
-  const failed = assert.rejects(held, (error: unknown) => error instanceof ContainerConnectionLost);
-  await world.server[Symbol.asyncDispose]();
+  const failed = assert.rejects(pending, (error: unknown) => error instanceof ContainerConnectionLost);
+  await fixture.server[Symbol.asyncDispose]();
   await Promise.all([failed, broken]);
   await assert.rejects(container.invoke(asked("echo")), ContainerConnectionLost);
   await assert.rejects(container.invoke(asked("echo", { mayGoElsewhere: true })), RequestNotSent);
   await eventually(() => container.view.health.isUnhealthy);
-  await using _again = await world.serve(world.port);
+  await using _again = await fixture.serve(fixture.port);
   await eventually(() => container.view.isHealthy);
   assert.equal(await text((await container.invoke(asked("echo"))).body), "question");
 });
 
 test("instances that a returning agent no longer has are reported as ended", async () => {
-  await using world = await openWorld();
-  const { instance, events } = await started(world);
-  await world.server[Symbol.asyncDispose]();
-  await world.local.agent.instance(instance.spec, () => {}).delete();
-  await using _again = await world.serve(world.port);
+  await using fixture = await openWorld();
+  const { instance, events } = await started(fixture);
+  await fixture.server[Symbol.asyncDispose]();
+  await fixture.local.agent.instance(instance.spec, () => {}).delete();
+  await using _again = await fixture.serve(fixture.port);
   await eventually(() => events.some(({ kind }) => kind === "ended"));
   assert.equal(instance.view.isInService, false);
 });
 
 test("a disconnected client releases its pinned models, and an expired lease is rejected", async () => {
-  await using world = await openWorld();
-  await using server = world.server;
-  await world.local.putModel("a.tar.gz", "weights");
-  const { instance, container } = await started(world, "many");
+  await using fixture = await openWorld();
+  await using server = fixture.server;
+  await fixture.local.putModel("a.tar.gz", "weights");
+  const { instance, container } = await started(fixture, "many");
   const pins = () => container.view.models?.loadedModels()[0]?.pinCount;
   {
     await using leaving = new HttpInstanceAgent({ ...common, address: server.address, token, trust: null });
@@ -154,16 +154,16 @@ test("a disconnected client releases its pinned models, and an expired lease is 
 });
 
 test("after a platform with a higher epoch has used the agent, the former one cannot put, invoke or delete instances", async () => {
-  await using world = await openWorld();
-  await using server = world.server;
+  await using fixture = await openWorld();
+  await using server = fixture.server;
   const platform = (epoch: number) =>
     new HttpInstanceAgent({ ...common, address: server.address, token, trust: null, epoch });
   await using former = platform(1);
-  const kept = former.instance(world.local.specFor("serve"), () => {});
+  const kept = former.instance(fixture.local.specFor("serve"), () => {});
   await kept.put("delete");
   await kept.view.started(signal());
-  const { port } = world;
-  const late = world.local.specFor("serve");
+  const { port } = fixture;
+  const late = fixture.local.specFor("serve");
   const headers = {
     "x-agent-protocol": "1",
     "x-agent-epoch": "1",

@@ -81,9 +81,9 @@ async function openWorld(options: WorldOptions = {}) {
   return { local, server, network, connect, [Symbol.asyncDispose]: () => closing.disposeAsync() };
 }
 
-type World = Awaited<ReturnType<typeof openWorld>>;
+type Fixture = Awaited<ReturnType<typeof openWorld>>;
 
-async function started({ connect, local }: World, kind: "one" | "many" = "one") {
+async function started({ connect, local }: Fixture, kind: "one" | "many" = "one") {
   const events: InstanceEvent[] = [];
   const client = connect();
   const instance = client.instance(local.specFor("serve", kind), (event) => events.push(event));
@@ -108,21 +108,21 @@ const isLost = (error: unknown) => error instanceof ContainerConnectionLost && !
 const echo = async (container: AgentContainer) => await text((await container.invoke(requestTo("echo"))).body);
 
 instanceAgentContract("agent over TLS, far away, in fragments of 700 bytes", async (eventsMax) => {
-  const world = await openWorld({ eventsMax });
-  world.network.delayMs = 3;
-  world.network.chunkBytesMax = 700;
+  const fixture = await openWorld({ eventsMax });
+  fixture.network.delayMs = 3;
+  fixture.network.chunkBytesMax = 700;
   return {
-    ...world.local,
-    agent: world.connect(),
-    connect: () => Promise.resolve(world.connect()),
-    [Symbol.asyncDispose]: () => world[Symbol.asyncDispose](),
+    ...fixture.local,
+    agent: fixture.connect(),
+    connect: () => Promise.resolve(fixture.connect()),
+    [Symbol.asyncDispose]: () => fixture[Symbol.asyncDispose](),
   };
 });
 
 test("calls to a machine that vanishes without closing connections fail, and the client reconnects when it returns", async () => {
-  await using world = await openWorld();
-  const { network } = world;
-  const { instance, container, hasLine } = await started(world);
+  await using fixture = await openWorld();
+  const { network } = fixture;
+  const { instance, container, hasLine } = await started(fixture);
   const pending = assert.rejects(container.invoke(requestTo("hold")), isLost);
   await eventually(() => hasLine("held"));
   const { body } = await container.invoke(requestTo("trickle", { isStreamed: true }));
@@ -142,9 +142,9 @@ test("calls to a machine that vanishes without closing connections fail, and the
 });
 
 test("an agent that stalls is unhealthy meanwhile, and its pending responses arrive afterwards", async () => {
-  await using world = await openWorld();
-  const { network } = world;
-  const { container } = await started(world);
+  await using fixture = await openWorld();
+  const { network } = fixture;
+  const { container } = await started(fixture);
   const { body } = await container.invoke(requestTo("trickle", { isStreamed: true }));
   const late = container.invoke(requestTo("echo"));
   network.isSilent = true;
@@ -157,9 +157,9 @@ test("an agent that stalls is unhealthy meanwhile, and its pending responses arr
 });
 
 test("calls to an agent that stalls beyond the limit fail, although it accepts connections", async () => {
-  await using world = await openWorld({ limits: { stallMsMax: 1000 } });
-  const { network } = world;
-  const { client, container, hasLine } = await started(world);
+  await using fixture = await openWorld({ limits: { stallMsMax: 1000 } });
+  const { network } = fixture;
+  const { client, container, hasLine } = await started(fixture);
   const pending = assert.rejects(container.invoke(requestTo("hold")), isLost);
   await eventually(() => hasLine("held"));
   network.isSilent = true;
@@ -168,10 +168,10 @@ test("calls to an agent that stalls beyond the limit fail, although it accepts c
 });
 
 test("a call whose response is lost is repeated: one instance is started, deleted once, and no model stays pinned", async () => {
-  await using world = await openWorld();
-  const { network, local } = world;
+  await using fixture = await openWorld();
+  const { network, local } = fixture;
   await local.putModel("a.tar.gz", "weights");
-  const client = world.connect();
+  const client = fixture.connect();
   const spec = local.specFor("serve", "many");
   const instance = client.instance(spec, () => {});
   /** Performs a call whose response is lost after the agent has processed it, and repeats the call. */
@@ -221,11 +221,11 @@ test("property: under any network faults every call ends, and client and agent a
     minLength: 1,
     maxLength: 12,
   });
-  await using world = await openWorld({ limits: { connectMsMax: 200, silenceMsMax: 700, stallMsMax: 1000 } });
-  const { network, local } = world;
+  await using fixture = await openWorld({ limits: { connectMsMax: 200, silenceMsMax: 700, stallMsMax: 1000 } });
+  const { network, local } = fixture;
   const { port } = network;
   await local.putModel("a.tar.gz", "weights");
-  const { client, instance, container } = await started(world, "many");
+  const { client, instance, container } = await started(fixture, "many");
   const perform: Readonly<Record<"echo" | "acquire" | "state" | "usages", () => Promise<unknown>>> = {
     echo: async () => {
       using model = await container.acquire("a.tar.gz", signal());
@@ -290,31 +290,31 @@ test("invalid certificates are rejected with the reason before any request is se
     [null, trustIn(certificate), /wrong version number|packet length too long/],
   ];
   for (const [offered, trust, reason] of cases) {
-    await using world = await openWorld({ certificate: offered });
-    const client = world.connect(trust ?? trustIn(offered ?? certificate));
+    await using fixture = await openWorld({ certificate: offered });
+    const client = fixture.connect(trust ?? trustIn(offered ?? certificate));
     await assert.rejects(client.state(), (error: Error) => isLost(error) && reason.test(error.message), String(reason));
-    await assert.rejects(client.instance(world.local.specFor("serve"), () => {}).put("delete"), isLost);
-    assert.deepEqual((await world.local.agent.state()).instances, []);
+    await assert.rejects(client.instance(fixture.local.specFor("serve"), () => {}).put("delete"), isLost);
+    assert.deepEqual((await fixture.local.agent.state()).instances, []);
   }
-  await using world = await openWorld();
-  const address = { kind: "tcp", host: "127.0.0.1", port: world.network.port } as const;
+  await using fixture = await openWorld();
+  const address = { kind: "tcp", host: "127.0.0.1", port: fixture.network.port } as const;
   await using plain = new HttpInstanceAgent({ address, token, trust: null, clock: systemClock, logger });
   await assert.rejects(plain.state(), isLost);
   const listen = { kind: "tcp", host: "0.0.0.0", port: 0 } as const;
-  const options = { agent: world.local.agent, listen, token, limits: agentServerLimits, clock: systemClock, logger };
+  const options = { agent: fixture.local.agent, listen, token, limits: agentServerLimits, clock: systemClock, logger };
   await assert.rejects(AgentServer.open({ ...options, certificate: null }), /0\.0\.0\.0.* only with a certificate/);
 });
 
 test("a certificate is replaced while connections are open, for clients that trust both", async () => {
-  await using world = await openWorld();
+  await using fixture = await openWorld();
   const next = certificateFrom(-dayMs, dayMs);
-  const { container } = await started(world);
+  const { container } = await started(fixture);
   const { body } = await container.invoke(requestTo("trickle", { isStreamed: true }));
-  world.server.setCertificate(next);
+  fixture.server.setCertificate(next);
   await new Promise((resolve) => body.once("data", resolve));
   body.destroy();
-  await assert.rejects(world.connect().state(), isLost);
-  const { instances } = await world.connect(trustIn(certificate, next)).state();
+  await assert.rejects(fixture.connect().state(), isLost);
+  const { instances } = await fixture.connect(trustIn(certificate, next)).state();
   assert.equal(instances.length, 1);
 });
 
@@ -325,9 +325,9 @@ test("timestamps of an agent whose clock is years off are converted to the clien
     epochMs: () => Date.now() - offMs,
     monotonicNs: () => systemClock.monotonicNs() + offMs * 1e6,
   };
-  await using world = await openWorld({ agentClock });
-  await world.local.putModel("a.tar.gz", "weights");
-  const { client, container } = await started(world, "many");
+  await using fixture = await openWorld({ agentClock });
+  await fixture.local.putModel("a.tar.gz", "weights");
+  const { client, container } = await started(fixture, "many");
   const beforeNs = systemClock.monotonicNs();
   (await container.acquire("a.tar.gz", signal()))[Symbol.dispose]();
   const near = (usedNs: number | undefined) => {
@@ -342,12 +342,12 @@ test("timestamps of an agent whose clock is years off are converted to the clien
 });
 
 test("TCP keep-alive detects a vanished client, and its lease ends", async () => {
-  await using world = await openWorld();
-  await world.local.putModel("a.tar.gz", "weights");
-  const { container } = await started(world, "many");
+  await using fixture = await openWorld();
+  await fixture.local.putModel("a.tar.gz", "weights");
+  const { container } = await started(fixture, "many");
   using _model = await container.acquire("a.tar.gz", signal());
-  assert.ok(world.server.address.kind === "tcp");
-  const port = world.server.address.port.toString(16).toUpperCase().padStart(4, "0");
+  assert.ok(fixture.server.address.kind === "tcp");
+  const port = fixture.server.address.port.toString(16).toUpperCase().padStart(4, "0");
   // Columns of proc_net_tcp(5): local address, remote address, state (01: established), queues, timer (02: keep-alive) and its time.
   const established = readFileSync("/proc/net/tcp", "utf8")
     .split("\n")

@@ -36,11 +36,11 @@ interface Found {
   /** Number of documents of requests and of their inputs. */
   readonly requestCount: number;
   readonly result: string | null;
-  readonly told: readonly string[];
+  readonly reported: readonly string[];
 }
 
 /** Hosting with one endpoint, `q`, and a request for it. */
-class World implements AsyncDisposable {
+class CrashFixture implements AsyncDisposable {
   readonly bench: AsyncFixture;
   ticket: AsyncReceipt | null;
 
@@ -49,12 +49,12 @@ class World implements AsyncDisposable {
     this.ticket = ticket;
   }
 
-  static async open(documents: DocumentMemory, outside: Outside | null): Promise<World> {
+  static async open(documents: DocumentMemory, outside: Outside | null): Promise<CrashFixture> {
     const objects = await outside?.objects;
     const bench = await AsyncFixture.open({ documents, objects: objects ?? new Map<string, string>() });
-    const world = new World(bench, outside?.ticket ?? null);
-    if (outside !== null) await world.release();
-    return world;
+    const fixture = new CrashFixture(bench, outside?.ticket ?? null);
+    if (outside !== null) await fixture.release();
+    return fixture;
   }
 
   outside(): Outside {
@@ -75,12 +75,12 @@ class World implements AsyncDisposable {
     const documents = [...held.values()];
     const { ticket, bench } = this;
     const output = (await bench.object(ticket?.outputUrl ?? null))?.text;
-    const said = output === undefined ? undefined : (JSON.parse(output) as { readonly said: string }).said;
-    const told = documents.filter(({ kind }) => kind === "told").map(({ body }) => body);
+    const text = output === undefined ? undefined : (JSON.parse(output) as { readonly message: string }).message;
+    const reported = documents.filter(({ kind }) => kind === "told").map(({ body }) => body);
     return {
       requestCount: documents.filter(({ kind }) => kind.startsWith("async-")).length,
-      result: said ?? (await bench.object(ticket?.failureUrl ?? null))?.text.slice(0, 40) ?? null,
-      told: told.toSorted(),
+      result: text ?? (await bench.object(ticket?.failureUrl ?? null))?.text.slice(0, 40) ?? null,
+      reported: reported.toSorted(),
     };
   }
 
@@ -94,96 +94,96 @@ class World implements AsyncDisposable {
  * before it responds.
  */
 const asking =
-  (body: string, more: Parameters<AsyncFixture["ask"]>[2] = {}) =>
-  async (world: World): Promise<void> => {
-    world.ticket = {
+  (body: string, more: Parameters<AsyncFixture["call"]>[2] = {}) =>
+  async (fixture: CrashFixture): Promise<void> => {
+    fixture.ticket = {
       inferenceId: "x",
       outputUrl: `${paths.S3OutputPath}same`,
       failureUrl: `${paths.S3FailurePath}/same-error.out`,
     };
-    await world.bench.ask("q", body, { ...more, fileName: "same" });
+    await fixture.bench.call("q", body, { ...more, fileName: "same" });
   };
 
 const runsIn = async (directory: string) => (await readFile(join(directory, "runs"), "utf8")).trim().split("\n").length;
 
-const deploy = ({ bench }: World) => bench.deploy("q", topics);
+const deploy = ({ bench }: CrashFixture) => bench.deploy("q", topics);
 
 /** Deploys the endpoint without an instance, so that all requests wait in the queue. */
-async function deployAsleep(world: World): Promise<void> {
-  await deploy(world);
-  await world.bench.resize("q", 0);
+async function deployAsleep(fixture: CrashFixture): Promise<void> {
+  await deploy(fixture);
+  await fixture.bench.resize("q", 0);
 }
 
-const before: Found = { requestCount: 0, result: null, told: [] };
-const failed = (text: string): Found => ({ ...before, result: text.slice(0, 40), told: ["bad Failed"] });
-const answered = (said: string): Found => ({ ...before, result: said, told: ["good Completed"] });
+const before: Found = { requestCount: 0, result: null, reported: [] };
+const failed = (text: string): Found => ({ ...before, result: text.slice(0, 40), reported: ["bad Failed"] });
+const responded = (text: string): Found => ({ ...before, result: text, reported: ["good Completed"] });
 
-const rows: readonly RecordedTransition<World, Found>[] = [
+const rows: readonly RecordedTransition<CrashFixture, Found>[] = [
   {
     what: "it brings its input along",
     given: deploy,
-    ask: asking("fine"),
-    end: answered("fine"),
+    request: asking("fine"),
+    end: responded("fine"),
     writesMin: 2,
   },
   {
     what: "its input is in S3",
     given: deploy,
-    async ask(world) {
-      await asking("", { inputUrl: await world.bench.put("in", "fine") })(world);
+    async request(fixture) {
+      await asking("", { inputUrl: await fixture.bench.put("in", "fine") })(fixture);
     },
-    end: answered("fine"),
+    end: responded("fine"),
     writesMin: 2,
   },
   {
     what: "it runs when the platform ends",
     given: deploy,
-    async ask(world) {
-      await asking("hold go")(world);
-      await world.began();
-      await world.release();
+    async request(fixture) {
+      await asking("hold go")(fixture);
+      await fixture.began();
+      await fixture.release();
     },
-    end: answered("hold"),
+    end: responded("hold"),
     writesMin: 2,
   },
   {
     what: "its model refuses it",
     given: deploy,
-    ask: asking("fail"),
+    request: asking("fail"),
     end: failed("the model is not well"),
     writesMin: 2,
   },
   {
     what: "it ends each container that it comes to",
     given: deploy,
-    ask: asking("die"),
+    request: asking("die"),
     end: failed("Received server error (503) from primary"),
     writesMin: 4,
   },
   {
     what: "it expires while there is no instance",
     given: deployAsleep,
-    ask: asking("fine", { ttlSeconds: 1 }),
+    request: asking("fine", { ttlSeconds: 1 }),
     end: failed("The request expired: it was in the queue for longer"),
     writesMin: 2,
   },
   {
     what: "it waits until there is an instance",
     given: deployAsleep,
-    async ask(world) {
-      await asking("fine")(world);
-      await world.bench.resize("q", 1);
+    async request(fixture) {
+      await asking("fine")(fixture);
+      await fixture.bench.resize("q", 1);
     },
     orElse: [{ ...before, requestCount: 2 }],
-    end: answered("fine"),
+    end: responded("fine"),
     writesMin: 3,
   },
   {
     what: "its endpoint is deleted",
     given: deployAsleep,
-    async ask(world) {
-      await asking("fine")(world);
-      await world.bench.hosting.endpoints.delete("q", owner);
+    async request(fixture) {
+      await asking("fine")(fixture);
+      await fixture.bench.hosting.endpoints.delete("q", owner);
     },
     orElse: [{ ...before, requestCount: 2 }],
     end: failed("The endpoint was deleted before the request was processed."),
@@ -191,14 +191,14 @@ const rows: readonly RecordedTransition<World, Found>[] = [
   },
 ];
 
-recordedTransitionsContract<World, Outside, Found, AsyncEvent["kind"]>({
+recordedTransitionsContract<CrashFixture, Outside, Found, AsyncEvent["kind"]>({
   name: "asynchronous request",
   kinds: ["async-invocation", "endpoint"],
-  open: (memory, outside) => World.open(memory, outside),
-  outside: (world) => world.outside(),
+  open: (memory, outside) => CrashFixture.open(memory, outside),
+  outside: (fixture) => fixture.outside(),
   settled: ({ bench }) => bench.settled("q"),
-  found: (world, memory) => world.found(memory),
-  moves: {
+  found: (fixture, memory) => fixture.found(memory),
+  steps: {
     taken: ["its input is in S3", "it expires while there is no instance"],
     answered: ["it brings its input along", "it waits until there is an instance"],
     refused: ["its model refuses it"],
@@ -235,7 +235,7 @@ test("a disk that is full when a request ends delays its outcome and loses nothi
   await using bench = await AsyncFixture.open({ documents });
   await bench.deploy("q", topics);
   documents.failingWrites = 3;
-  const ticket = await bench.ask("q", "fine");
+  const ticket = await bench.call("q", "fine");
   assert.equal((await bench.result(ticket)).ok, true);
   await eventually(() => bench.messages.length === 1);
   assert.equal(documents.failingWrites, 0);
@@ -249,12 +249,12 @@ test("a record that cannot be read is retried, and one that stays unreadable is 
     await using bench = await AsyncFixture.open({ documents });
     await bench.deploy("q", topics);
     documents.failingReads = 3;
-    assert.equal((await bench.result(await bench.ask("q", "fine"))).ok, true);
+    assert.equal((await bench.result(await bench.call("q", "fine"))).ok, true);
     assert.equal(documents.failingReads, 0);
     documents.failingReads = 6;
-    left = await bench.ask("q", "left");
+    left = await bench.call("q", "left");
     await eventually(() => documents.failingReads === 0);
-    assert.equal((await bench.result(await bench.ask("q", "fine"))).ok, true);
+    assert.equal((await bench.result(await bench.call("q", "fine"))).ok, true);
     assert.equal(await bench.object(left.outputUrl), null);
   }
   await using bench = await AsyncFixture.open({ documents });

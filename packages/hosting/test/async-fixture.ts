@@ -172,7 +172,7 @@ export class AsyncFixture implements AsyncDisposable {
   }
 
   /** Sends an asynchronous request. `body` is the input unless `more` has an input URL. */
-  async ask(name: string, body: string, more: Partial<AsyncRequest> = {}): Promise<AsyncReceipt> {
+  async call(name: string, body: string, more: Partial<AsyncRequest> = {}): Promise<AsyncReceipt> {
     return await this.hosting.asyncInferences.accept(name, owner, {
       headers: { "content-type": "text/x-asked", accept: "text/x-said" },
       inferenceId: null,
@@ -195,8 +195,10 @@ export class AsyncFixture implements AsyncDisposable {
   async objects(): Promise<ReadonlyMap<string, string>> {
     const query = { prefix: "", delimiter: "", startAfter: "", keysMax: 1000 };
     const { objects } = await this.store.list(bucket, query);
-    const held = objects.map(async ({ key }) => [key, await text((await this.store.get(bucket, key)).body)] as const);
-    return new Map(await Promise.all(held));
+    const pending = objects.map(
+      async ({ key }) => [key, await text((await this.store.get(bucket, key)).body)] as const,
+    );
+    return new Map(await Promise.all(pending));
   }
 
   /** Returns the object at an S3 URL; null if it does not exist. */

@@ -42,26 +42,26 @@ test("an endpoint's requests and responses are captured in files by variant and 
   await using bench = await TrafficFixture.open();
   await bench.store.createBucket("captured");
   await bench.deploy("watched", [{ name: "a" }, { name: "b" }], { dataCapture: all });
-  const asked = Array.from({ length: 20 }, (_, index) => `request ${index}`);
-  const answered = await Promise.all(asked.map((body) => bench.ask("watched", body)));
+  const requested = Array.from({ length: 20 }, (_, index) => `request ${index}`);
+  const results = await Promise.all(requested.map((body) => bench.call("watched", body)));
   await bench.configure("plain", [{ name: "a" }]);
   await bench.update("watched", "plain");
   await bench.settled("watched");
-  await bench.ask("watched", "after");
+  await bench.call("watched", "after");
   await until("all are written", () => bench.hosting.mirrorStatistics.callCount === 0);
   const lines = await linesBelow(bench, "of/");
-  const wanted = answered.map(({ variant, container, instance, pid }, index) => {
-    const request = asked[index] ?? "";
+  const expected = results.map(({ variant, container, instance, pid }, index) => {
+    const request = requested[index] ?? "";
     return [variant, request, request, "CSV", [container, instance, pid].join(" "), "BASE64"].join("|");
   });
   const found = lines.map(([key, { captureData, eventMetadata }]) => {
     assert.match(key, /^of\/watched\/[ab]\/\d{4}\/\d\d\/\d\d\/\d\d\/\d\d-\d\d-\d{3}-[0-9a-f-]{36}\.jsonl$/);
     const { endpointInput: input, endpointOutput: output } = captureData;
-    const answer = Buffer.from(output.data, "base64").toString();
+    const response = Buffer.from(output.data, "base64").toString();
     const { inferenceId } = eventMetadata;
-    return [key.split("/")[2], inferenceId, input.data, input.encoding, answer, output.encoding].join("|");
+    return [key.split("/")[2], inferenceId, input.data, input.encoding, response, output.encoding].join("|");
   });
-  assert.deepEqual(new Set(found), new Set(wanted));
+  assert.deepEqual(new Set(found), new Set(expected));
   assert.equal(new Set(lines.map(([, { eventMetadata }]) => eventMetadata.eventId)).size, 20);
   const none = { "no-room": 0, "shadow-busy": 0, "cut-short": 0, "not-written": 0 };
   assert.deepEqual(bench.hosting.mirrorStatistics, { callCount: 0, bytes: 0, lost: none });
@@ -70,7 +70,7 @@ test("an endpoint's requests and responses are captured in files by variant and 
 test("data captured before an endpoint's deletion is written, and a missing bucket fails no request", async () => {
   await using bench = await TrafficFixture.open();
   await bench.deploy("early", [{ name: "a" }], { dataCapture: all });
-  await bench.ask("early", "before there is a bucket");
+  await bench.call("early", "before there is a bucket");
   await bench.hosting.endpoints.delete("early", owner);
   await bench.settled("early");
   await bench.store.createBucket("captured");
@@ -85,30 +85,31 @@ test("a pipeline captures the first container's request and the last one's respo
   const dataCapture = { ...all, CaptureContentTypeHeader: types };
   await bench.deploy("piped", containers, "Serial", { dataCapture });
   const json = { type: "application/json" };
-  const short = await bench.ask("piped", { body: "[1]", does: { last: json } });
-  const long = await bench.ask("piped", { body: "[2]", does: { last: { ...json, sends: 3 * 2 ** 20 } } });
+  const short = await bench.call("piped", { body: "[1]", does: { last: json } });
+  const long = await bench.call("piped", { body: "[2]", does: { last: { ...json, sends: 3 * 2 ** 20 } } });
   assert.equal(long.text.length, 3 * 2 ** 20);
-  await assert.rejects(bench.ask("piped", { does: { last: { ...json, sends: 3 * 2 ** 20, dies: "amidst" } } }));
-  const pieces = Array.from({ length: 48 }, (_, index) => Buffer.alloc(65_536, String(index % 10)));
+  await assert.rejects(bench.call("piped", { does: { last: { ...json, sends: 3 * 2 ** 20, dies: "amidst" } } }));
+  const chunks = Array.from({ length: 48 }, (_, index) => Buffer.alloc(65_536, String(index % 10)));
   const headers = { "content-type": "text/csv", "content-length": String(48 * 65_536) };
-  const streamed = await bench.ask("piped", {
-    body: Readable.from(pieces, { objectMode: false }),
+  const streamed = await bench.call("piped", {
+    body: Readable.from(chunks, { objectMode: false }),
     headers,
     does: { first: { length: true }, last: json },
   });
   await bench.hosting.endpoints.delete("piped", owner);
   await until("all are written", () => bench.hosting.mirrorStatistics.callCount === 0);
   const sides = (await linesBelow(bench, "of/piped/all/")).map(([, { captureData }]) => captureData);
-  const wanted = [
+  const expected = [
     { input: "[1]", output: short.text },
     { input: "[2]", output: long.text },
-    { input: Buffer.concat(pieces).toString(), output: streamed.text },
+    { input: Buffer.concat(chunks).toString(), output: streamed.text },
   ];
   const found = sides.map(({ endpointInput, endpointOutput }) => ({
     input: endpointInput.data,
     output: endpointOutput.data,
   }));
   assert.equal(found.length, 3);
-  for (const pair of wanted) assert.ok(found.some((each) => each.input === pair.input && each.output === pair.output));
+  for (const pair of expected)
+    assert.ok(found.some((each) => each.input === pair.input && each.output === pair.output));
   assert.equal(bench.hosting.mirrorStatistics.lost["cut-short"], 1);
 });

@@ -29,7 +29,7 @@ interface Found {
 
 const common = { documents: "inference-component,tags", instanceCount: 1 };
 const failed: Found = { ...common, status: ["Failed", true], copies: [0, 0], running: "" };
-const gone: Found = { status: null, copies: [0, 0], running: "", instanceCount: 1, documents: "" };
+const removed: Found = { status: null, copies: [0, 0], running: "", instanceCount: 1, documents: "" };
 
 function serving(running: string, isExplained = false): Found {
   const copyCount = running === "" ? 0 : running.split(" ").length;
@@ -76,109 +76,109 @@ const rows: readonly RecordedTransition<TrafficFixture, Found>[] = [
   {
     what: "it is created",
     given: (bench) => deployShared(bench, endpoint),
-    ask: create("old", 2),
+    request: create("old", 2),
     end: serving("old old"),
     writesMin: 3,
   },
   {
     what: "it is created of what does not start",
     given: (bench) => deployShared(bench, endpoint),
-    ask: create("broken", 2),
+    request: create("broken", 2),
     end: failed,
     writesMin: 3,
   },
   {
     what: "it is created without free capacity",
     given: (bench) => deployShared(bench, endpoint),
-    ask: create("old", 2, 5),
+    request: create("old", 2, 5),
     end: failed,
     writesMin: 2,
   },
   {
     what: "it is updated all at once",
     given: given("old", 2),
-    ask: update({ spec: spec("new") }),
+    request: update({ spec: spec("new") }),
     end: serving("new new"),
     writesMin: 4,
   },
   {
     what: "it is updated one by one",
     given: given("old", 2),
-    ask: update({ spec: spec("new"), rolling }),
+    request: update({ spec: spec("new"), rolling }),
     end: serving("new new"),
     writesMin: 6,
   },
   {
     what: "it is updated to what does not start, and rolled back",
     given: given("old", 2),
-    ask: update({ spec: spec("broken"), rolling }),
+    request: update({ spec: spec("broken"), rolling }),
     end: serving("old old", true),
     writesMin: 4,
   },
   {
     what: "it gets more copies",
     given: given("old", 1),
-    ask: update({ copyCount: 3 }),
+    request: update({ copyCount: 3 }),
     end: serving("old old old"),
     writesMin: 3,
   },
   {
     what: "it gets no copies",
     given: given("old", 2),
-    ask: update({ copyCount: 0 }),
+    request: update({ copyCount: 0 }),
     end: serving(""),
     writesMin: 3,
   },
-  { what: "it is deleted", given: given("old", 2), ask: remove, end: gone, writesMin: 2 },
-  { what: "it is deleted while it has failed", given: given("broken", 1), ask: remove, end: gone, writesMin: 2 },
+  { what: "it is deleted", given: given("old", 2), request: remove, end: removed, writesMin: 2 },
+  { what: "it is deleted while it has failed", given: given("broken", 1), request: remove, end: removed, writesMin: 2 },
   {
     what: "it is deleted while it is created",
     given: (bench) => deployShared(bench, endpoint),
-    async ask(bench) {
+    async request(bench) {
       await create("old", 2)(bench);
       await remove(bench);
     },
     orElse: [serving("old old")],
-    end: gone,
+    end: removed,
     writesMin: 3,
   },
   {
     what: "it is deleted while it is updated",
     given: given("old", 2),
-    async ask(bench) {
+    async request(bench) {
       await update({ spec: spec("new"), rolling })(bench);
       await remove(bench);
     },
     orElse: [serving("new new")],
-    end: gone,
+    end: removed,
     writesMin: 3,
   },
   {
     what: "the endpoint gets instances for it",
     given: (bench) => deployShared(bench, endpoint, managed),
-    ask: create("old", 3, 5),
+    request: create("old", 3, 5),
     end: { ...serving("old old old"), instanceCount: 3 },
     writesMin: 5,
   },
   {
     what: "the endpoint releases instances that it no longer needs",
     given: given("old", 3, { memoryGib: 5, more: managed }),
-    ask: update({ copyCount: 1 }),
+    request: update({ copyCount: 1 }),
     end: { ...serving("old"), instanceCount: 1 },
     writesMin: 3,
   },
   {
     what: "the endpoint releases the instances of a component that does not start",
     given: (bench) => deployShared(bench, endpoint, managed),
-    ask: create("broken", 3, 5),
+    request: create("broken", 3, 5),
     end: { ...failed, instanceCount: 0 },
     writesMin: 3,
   },
   {
     what: "the endpoint releases the instances of a deleted component",
     given: given("old", 2, { memoryGib: 5, more: managed }),
-    ask: remove,
-    end: { ...gone, instanceCount: 0 },
+    request: remove,
+    end: { ...removed, instanceCount: 0 },
     writesMin: 3,
   },
 ];
@@ -193,7 +193,7 @@ recordedTransitionsContract<TrafficFixture, null, Found, ComponentEvent["kind"]>
     await bench.settled(endpoint);
   },
   found,
-  moves: {
+  steps: {
     placed: [
       "it is created",
       "it gets more copies",

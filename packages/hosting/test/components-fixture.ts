@@ -62,12 +62,12 @@ export async function createComponent(
   bench: TrafficFixture,
   endpointName: string,
   name: string,
-  asked: RequestedComponentSpec,
+  requested: RequestedComponentSpec,
   copyCount = 1,
   tags: readonly { readonly Key: string; readonly Value: string }[] = [],
 ): Promise<void> {
-  const given = { name, endpointName, variantName: null, spec: asked, copyCount, owner, tags };
-  await bench.hosting.components.create(given);
+  const request = { name, endpointName, variantName: null, spec: requested, copyCount, owner, tags };
+  await bench.hosting.components.create(request);
 }
 
 export async function updateComponent(bench: TrafficFixture, name: string, more: Partial<Update>): Promise<void> {

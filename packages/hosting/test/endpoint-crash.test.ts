@@ -28,28 +28,28 @@ const rolling: DeploymentConfig = { RollingUpdatePolicy: { MaximumBatchSize: hal
 interface Found {
   readonly status: readonly string[] | null;
   readonly running: string;
-  readonly answers: string | null;
+  readonly responses: string | null;
   readonly directoryCount: number;
   readonly documents: string;
 }
 
 const isOfEndpoint = (kind: string) => ["endpoint", "tags"].includes(kind);
 
-const gone: Found = { status: null, running: "", answers: null, directoryCount: 0, documents: "" };
+const removed: Found = { status: null, running: "", responses: null, directoryCount: 0, documents: "" };
 
 function at(status: string, config: string, running = ""): Found {
   const names = running === "" ? [] : running.split(" ");
   const documents = "endpoint,tags";
-  return { status: [status, config], running, answers: names[0] ?? null, directoryCount: names.length, documents };
+  return { status: [status, config], running, responses: names[0] ?? null, directoryCount: names.length, documents };
 }
 
 async function found(bench: TrafficFixture, { held }: DocumentMemory): Promise<Found> {
   const status = await bench.status(name).catch(() => null);
-  const answers = await bench.ask(name, "x").catch(() => null);
+  const responses = await bench.call(name, "x").catch(() => null);
   return {
     status: status === null ? null : [status[0], status[1]],
     running: bench.running().toSorted().join(" "),
-    answers: answers?.container ?? null,
+    responses: responses?.container ?? null,
     directoryCount: await bench.directoryCount(),
     documents: [...held.values()]
       .flatMap(({ kind }) => (isOfEndpoint(kind) ? [kind] : []))
@@ -112,7 +112,7 @@ const updateInVain = async (bench: TrafficFixture): Promise<void> => {
   await bench.update(name, "two", { deploymentConfig: alarmed });
 };
 
-const mixed: Found = { ...at("UpdateRollbackFailed", name, "one two"), answers: "two" };
+const mixed: Found = { ...at("UpdateRollbackFailed", name, "one two"), responses: "two" };
 
 const stuck = async (bench: TrafficFixture): Promise<void> => {
   await created()(bench);
@@ -129,70 +129,70 @@ const rows: readonly RecordedTransition<TrafficFixture, Found>[] = [
   {
     what: "it is created",
     given: configured,
-    ask: (bench) => create(bench),
+    request: (bench) => create(bench),
     end: at("InService", name, "one one"),
     writesMin: 2,
   },
   {
     what: "it is created of what does not start",
     given: configured,
-    ask: (bench) => create(bench, "broken"),
+    request: (bench) => create(bench, "broken"),
     end: at("Failed", "broken"),
     writesMin: 2,
   },
   {
     what: "it is updated all at once",
     given: created(),
-    ask: (bench) => bench.update(name, "two"),
+    request: (bench) => bench.update(name, "two"),
     end: at("InService", "two", "two two"),
     writesMin: 3,
   },
   {
     what: "it is updated as a canary",
     given: created(),
-    ask: (bench) => bench.update(name, "two", { deploymentConfig: traffic("CANARY") }),
+    request: (bench) => bench.update(name, "two", { deploymentConfig: traffic("CANARY") }),
     end: at("InService", "two", "two two"),
     writesMin: 5,
   },
   {
     what: "it is updated in linear steps",
     given: created(),
-    ask: (bench) => bench.update(name, "two", { deploymentConfig: traffic("LINEAR") }),
+    request: (bench) => bench.update(name, "two", { deploymentConfig: traffic("LINEAR") }),
     end: at("InService", "two", "two two"),
     writesMin: 5,
   },
   {
     what: "it is updated in batches",
     given: created(),
-    ask: (bench) => bench.update(name, "two", { deploymentConfig: rolling }),
+    request: (bench) => bench.update(name, "two", { deploymentConfig: rolling }),
     end: at("InService", "two", "two two"),
     writesMin: 5,
   },
   {
     what: "it is updated to what does not start, and rolled back",
     given: created(),
-    ask: (bench) => bench.update(name, "broken", { deploymentConfig: rolling }),
+    request: (bench) => bench.update(name, "broken", { deploymentConfig: rolling }),
     end: at("InService", name, "one one"),
     writesMin: 4,
   },
   {
     what: "it is updated and rolled back, which fails",
     given: created(),
-    ask: updateInVain,
+    request: updateInVain,
     end: mixed,
     writesMin: 5,
   },
   {
     what: "it is updated after a roll-back that failed, while what it could not go back to still does not start",
     given: stuck,
-    ask: (bench) => bench.update(name, "three"),
+    request: (bench) => bench.update(name, "three"),
     end: at("InService", "three", "three three"),
     writesMin: 3,
   },
   {
     what: "an update supersedes another one",
     given: created(),
-    async ask(bench) {
+    async request(bench) {
       await bench.update(name, "two", { deploymentConfig: rolling });
       await bench.update(name, "three", { deploymentConfig: rolling });
     },
@@ -206,91 +206,91 @@ const rows: readonly RecordedTransition<TrafficFixture, Found>[] = [
       await created()(bench);
       await resize(bench, 1);
     },
-    ask: (bench) => bench.update(name, "two", { retained: new Set(["DesiredInstanceCount"] as const) }),
+    request: (bench) => bench.update(name, "two", { retained: new Set(["DesiredInstanceCount"] as const) }),
     end: at("InService", "two", "two"),
     writesMin: 3,
   },
   {
     what: "it is resized",
     given: created(),
-    ask: (bench) => resize(bench, 1),
+    request: (bench) => resize(bench, 1),
     end: at("InService", name, "one"),
     writesMin: 3,
   },
   {
     what: "it is stopped",
     given: created(),
-    ask: (bench) => bench.hosting.endpoints.stop(name, owner),
+    request: (bench) => bench.hosting.endpoints.stop(name, owner),
     end: at("OutOfService", name),
     writesMin: 1,
   },
   {
     what: "it is stopped after a roll-back that failed",
     given: stuck,
-    ask: (bench) => bench.hosting.endpoints.stop(name, owner),
+    request: (bench) => bench.hosting.endpoints.stop(name, owner),
     end: at("OutOfService", name),
     writesMin: 1,
   },
   {
     what: "it is started again",
     given: stopped,
-    ask: (bench) => bench.hosting.endpoints.start(name, owner),
+    request: (bench) => bench.hosting.endpoints.start(name, owner),
     end: at("InService", name, "one one"),
     writesMin: 2,
   },
   {
     what: "it is created serverless",
     given: configured,
-    ask: (bench) => create(bench, "less"),
+    request: (bench) => create(bench, "less"),
     end: at("InService", "less", "less"),
     writesMin: 2,
   },
   {
     what: "it goes from instances to serverless",
     given: created(),
-    ask: (bench) => bench.update(name, "less"),
+    request: (bench) => bench.update(name, "less"),
     end: at("InService", "less", "less"),
     writesMin: 3,
   },
   {
     what: "it goes from serverless to instances",
     given: created("less"),
-    ask: (bench) => bench.update(name, "two"),
+    request: (bench) => bench.update(name, "two"),
     end: at("InService", "two", "two two"),
     writesMin: 3,
   },
   {
     what: "a serverless endpoint is kept warm",
     given: created("less"),
-    ask: (bench) =>
+    request: (bench) =>
       bench.hosting.endpoints.resize(name, [{ variantName: "v", concurrency: { provisioned: 1 } }], owner),
     end: at("InService", "less", "less"),
     writesMin: 2,
   },
-  { what: "it is deleted", given: created(), ask: remove, end: gone, writesMin: 2 },
-  { what: "it is deleted while it has failed", given: created("broken"), ask: remove, end: gone, writesMin: 2 },
-  { what: "it is deleted while it is stopped", given: stopped, ask: remove, end: gone, writesMin: 2 },
-  { what: "it is deleted after a roll-back that failed", given: stuck, ask: remove, end: gone, writesMin: 2 },
+  { what: "it is deleted", given: created(), request: remove, end: removed, writesMin: 2 },
+  { what: "it is deleted while it has failed", given: created("broken"), request: remove, end: removed, writesMin: 2 },
+  { what: "it is deleted while it is stopped", given: stopped, request: remove, end: removed, writesMin: 2 },
+  { what: "it is deleted after a roll-back that failed", given: stuck, request: remove, end: removed, writesMin: 2 },
   {
     what: "it is deleted while it is created",
     given: configured,
-    async ask(bench) {
+    async request(bench) {
       await create(bench);
       await remove(bench);
     },
     orElse: [at("InService", name, "one one")],
-    end: gone,
+    end: removed,
     writesMin: 3,
   },
   {
     what: "it is deleted while it is updated",
     given: created(),
-    async ask(bench) {
+    async request(bench) {
       await bench.update(name, "two", { deploymentConfig: rolling });
       await remove(bench);
     },
     orElse: [at("InService", "two", "two two")],
-    end: gone,
+    end: removed,
     writesMin: 3,
   },
 ];
@@ -306,7 +306,7 @@ recordedTransitionsContract<TrafficFixture, boolean, Found, EndpointEvent["kind"
   outside: ({ isFaltering }) => isFaltering,
   settled: (bench) => bench.settled(name),
   found,
-  moves: {
+  steps: {
     ready: ["it is created", "it is created serverless"],
     failed: [
       "it is created of what does not start",

@@ -26,7 +26,7 @@ test("state changes are kept in order, also after a restart and after the endpoi
     await bench.deploy("e", [{ name: "v" }]);
     await bench.hosting.endpoints.stop("e", owner);
     assert.deepEqual(await statuses(bench), expected);
-    await assert.rejects(bench.ask("e", "x"), {
+    await assert.rejects(bench.call("e", "x"), {
       code: "ValidationError",
       message: `Endpoint e of account ${owner.accountId} is stopped. \`galatea endpoint start e\` starts it again.`,
     });
@@ -43,7 +43,7 @@ test("state changes are kept in order, also after a restart and after the endpoi
     ["Creating"],
   );
   await bench.settled("e");
-  assert.equal((await bench.ask("e", "x")).variant, "v");
+  assert.equal((await bench.call("e", "x")).variant, "v");
   await bench.hosting.endpoints.delete("e", owner);
   await bench.settled("e");
   assert.deepEqual(await statuses(bench, known), [

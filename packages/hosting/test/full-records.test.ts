@@ -50,7 +50,7 @@ test("an inference component comes into service and is deleted although the disk
   await componentSettled(bench, "c");
   assert.equal((await bench.hosting.components.find("c", owner)).state.at, "InService");
   assert.equal(documents.failing, null);
-  assert.equal((await bench.ask("shared", "x", null, "c")).container, "c");
+  assert.equal((await bench.call("shared", "x", null, "c")).container, "c");
   documents.failing = (change) => isOf(change) && change.do === "delete";
   await bench.hosting.components.delete("c", owner);
   await componentSettled(bench, "c");
@@ -84,7 +84,7 @@ test("an instance has one recorded key while it exists, and a start removes keys
   assert.deepEqual(keys(), []);
   await bench.deploy("e", [{ name: "v" }]);
   await bench.settled("e");
-  const { instance } = await bench.ask("e", "x");
+  const { instance } = await bench.call("e", "x");
   assert.deepEqual(keys(), [`${instance.replace(".sock", "")}/primary`]);
   await bench.hosting.endpoints.delete("e", owner);
   await until("its key is removed", () => keys().length === 0);

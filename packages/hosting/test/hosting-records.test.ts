@@ -9,7 +9,7 @@ import { nodeWith } from "../src/nodes/node-fixture.ts";
 import { hostingLimits, type HostingLimits } from "../src/capacity/reservations.ts";
 
 const owner = { accountId: "000000000000", region: "us-east-1" };
-const turn = () => new Promise((resolve) => setImmediate(resolve));
+const nextTick = () => new Promise((resolve) => setImmediate(resolve));
 
 async function open(
   documents: Documents,
@@ -96,11 +96,11 @@ test("tags that are added concurrently are all kept", async () => {
 test("an unreadable record is logged once, is not served, and can be replaced by a new one", async () => {
   const documents = new MemoryDocuments();
   await documents.write([{ do: "put", kind: "model", key: "torn", body: '{"na', expects: "any" }]);
-  const told: string[] = [];
-  const logger = createLogger((_, message, fields) => told.push(`${message} ${String(fields?.["key"])}`));
+  const reported: string[] = [];
+  const logger = createLogger((_, message, fields) => reported.push(`${message} ${String(fields?.["key"])}`));
   await using hosting = await open(documents, {}, logger);
   await assert.rejects(hosting.catalog.model("torn", owner), /Could not find model/);
-  assert.deepEqual(told, ["damaged record skipped; it stays on disk torn"]);
+  assert.deepEqual(reported, ["damaged record skipped; it stays on disk torn"]);
   await hosting.catalog.createModel(modelOf("torn"));
   assert.equal((await hosting.catalog.model("torn", owner)).name, "torn");
 });
@@ -119,25 +119,25 @@ for (const [what, deletionsMax] of [
     for (const name of ["a", "b", "c"]) await other.catalog.deleteModel(name, owner);
     const isKnown = (name: string) => mine.isModelData({ bucket: "models", key: `${name}.tar.gz` });
     const known = () => ["a", "b", "c", "d"].filter(isKnown).join();
-    for (let turns = 0; known() !== "d"; turns++) {
-      assert.ok(turns < 1000, known());
-      await turn();
+    for (let tickCount = 0; known() !== "d"; tickCount++) {
+      assert.ok(tickCount < 1000, known());
+      await nextTick();
     }
   });
 }
 
 /** Documents that deliver each batch of changes only after a call of `tellOne`. */
 class LateDocuments extends MemoryDocuments {
-  #told = Promise.withResolvers<void>();
+  #reported = Promise.withResolvers<void>();
 
   tellOne(): void {
-    this.#told.resolve();
-    this.#told = Promise.withResolvers();
+    this.#reported.resolve();
+    this.#reported = Promise.withResolvers();
   }
 
   override async *changes(sinceVersion: number, signal: AbortSignal): AsyncIterable<ChangeBatch> {
     for await (const batch of super.changes(sinceVersion, signal)) {
-      await rejectOnAbort(this.#told.promise, signal);
+      await rejectOnAbort(this.#reported.promise, signal);
       yield batch;
     }
   }
@@ -147,11 +147,11 @@ test("a late change event does not restore a deleted record", async () => {
   const documents = new LateDocuments();
   await using hosting = await open(documents);
   await hosting.catalog.createModel(modelOf("m"));
-  await turn();
+  await nextTick();
   await hosting.catalog.deleteModel("m", owner);
   for (let batches = 0; batches < 3; batches++) {
     documents.tellOne();
-    await turn();
+    await nextTick();
     assert.equal(hosting.isModelData({ bucket: "models", key: "m.tar.gz" }), false);
   }
   await hosting.catalog.createModel(modelOf("m", "s3://b/again"));

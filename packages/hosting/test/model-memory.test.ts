@@ -51,13 +51,13 @@ test("draining instances count their memory until they end, although the record 
       deploymentConfig: null,
     });
   // Each of the two instances has one pending request.
-  const held = [bench.ask("leaving", "hold one"), bench.ask("leaving", "hold two")];
+  const blocked = [bench.call("leaving", "hold one"), bench.call("leaving", "hold two")];
   await until("both requests are pending", () => bench.heldCount() === 2);
   await bench.hosting.endpoints.resize("leaving", [{ variantName: "a", instanceCount: 1 }], owner);
   await bench.settled("leaving");
   await assert.rejects(create(), missing);
   bench.signal("SIGUSR2");
-  await Promise.all(held);
+  await Promise.all(blocked);
   await until("the deleted instances have ended", () => bench.running().length === 1);
   await until("an endpoint can be created", async () => {
     const error = await create().then(

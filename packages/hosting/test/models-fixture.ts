@@ -56,7 +56,7 @@ export interface ModelResponse {
 }
 
 export interface ModelCounts {
-  answers: number;
+  responseCount: number;
   readonly failures: string[];
 }
 
@@ -182,7 +182,7 @@ export class ModelsFixture implements AsyncDisposable {
   }
 
   /** Invokes a model, which responds after `afterMs` milliseconds. */
-  async ask(name: string, target: string, afterMs = 0): Promise<ModelResponse> {
+  async call(name: string, target: string, afterMs = 0): Promise<ModelResponse> {
     using memory = new ByteLease(budget);
     const reply = await this.hosting.invoke(name, owner.accountId, {
       headers: {},
@@ -235,14 +235,14 @@ export class ModelsFixture implements AsyncDisposable {
    * errors.
    */
   clients(name: string, clientCount: number, next: () => string): { readonly end: () => Promise<ModelCounts> } {
-    const counts: ModelCounts = { answers: 0, failures: [] };
+    const counts: ModelCounts = { responseCount: 0, failures: [] };
     const over = new AbortController();
     const one = async () => {
       while (!over.signal.aborted) {
         const target = next();
         try {
-          const { text } = await this.ask(name, target);
-          if (text === target) counts.answers += 1;
+          const { text } = await this.call(name, target);
+          if (text === target) counts.responseCount += 1;
           else counts.failures.push(`${target} responded ${text}`);
         } catch (error) {
           counts.failures.push(String(error));

@@ -83,18 +83,18 @@ test("under updates of each kind, a roll-back, new weights, scaling and a kill o
   await resized(bench, 4);
   await resized(bench, 2);
 
-  const { pid } = await bench.ask(endpoint, "who", "a");
-  const held: Promise<string>[] = [];
+  const { pid } = await bench.call(endpoint, "who", "a");
+  const blocked: Promise<string>[] = [];
   // An instance with more requests in flight gets no further one, so that at some point both instances hold a request.
   while (bench.holderCount() < 2) {
-    held.push(bench.ask(endpoint, `hold ${held.length}`, "a").then(() => "", String));
-    await until("the request is pending", () => bench.heldCount() === held.length);
+    blocked.push(bench.call(endpoint, `hold ${blocked.length}`, "a").then(() => "", String));
+    await until("the request is pending", () => bench.heldCount() === blocked.length);
   }
   let probeCount = 1;
   const killedMs = performance.now();
   process.kill(pid, "SIGKILL");
   await until("a replacement process responds", async () => {
-    const probes = await Promise.all([1, 2, 3, 4].map(() => bench.ask(endpoint, "again", "a")));
+    const probes = await Promise.all([1, 2, 3, 4].map(() => bench.call(endpoint, "again", "a")));
     probeCount += probes.length;
     const running = bench.running().filter((name) => name.endsWith("-a"));
     return running.length === 2 && new Set(probes.map((one) => one.pid)).size === 2;
@@ -102,7 +102,7 @@ test("under updates of each kind, a roll-back, new weights, scaling and a kill o
 
   const ended = await arrivals.end();
   bench.signal("SIGUSR2");
-  const lost = (await Promise.all(held)).filter((error) => error !== "");
+  const lost = (await Promise.all(blocked)).filter((error) => error !== "");
   const failed = ended.filter(({ came }) => "error" in came);
   const isInside = ({ beganMs, endedMs }: Arrival) => beganMs <= killedMs && endedMs >= killedMs;
   assert.deepEqual(
@@ -110,12 +110,12 @@ test("under updates of each kind, a roll-back, new weights, scaling and a kill o
     [],
     "what was not in the process that was killed",
   );
-  assert.ok(lost.length > 0 && lost.length < held.length, JSON.stringify(lost));
+  assert.ok(lost.length > 0 && lost.length < blocked.length, JSON.stringify(lost));
   const counts = new Map(variantNames.map((variant) => [variant as string, 0]));
   for (const { came } of ended) {
     if (!("error" in came)) counts.set(came.variant, (counts.get(came.variant) ?? 0) + 1);
   }
-  counts.set("a", (counts.get("a") ?? 0) + probeCount + held.length + failed.length);
+  counts.set("a", (counts.get("a") ?? 0) + probeCount + blocked.length + failed.length);
   const measured = (metric: string) =>
     variantNames.map((variant) => bench.sums.get(`${endpoint} ${variant} ${metric}`));
   assert.deepEqual(measured("Invocations"), [...counts.values()]);

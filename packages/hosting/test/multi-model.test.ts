@@ -22,29 +22,29 @@ test("each model is loaded on one instance, and moves without failed requests wh
   const targets = targetsOf(40);
   for (const target of targets) await bench.put(target, target);
   await bench.deploy("many", 3);
-  let asked = 0;
-  const next = () => targets[asked++ % targets.length] ?? "";
+  let requestCount = 0;
+  const next = () => targets[requestCount++ % targets.length] ?? "";
   const round = async () => {
-    const from = asked;
-    await until("each model was requested", () => asked >= from + 2 * targets.length);
+    const from = requestCount;
+    await until("each model was requested", () => requestCount >= from + 2 * targets.length);
   };
   const clients = bench.clients("many", 4, next);
   await round();
   // With random routing, there would be nearly three times as many loads.
   assert.equal(sum(bench.loads()), 40);
-  const places = new Map<string, Set<string>>();
+  const locations = new Map<string, Set<string>>();
   for (const target of targets) {
-    const { instance } = await bench.ask("many", target);
-    places.set(instance, (places.get(instance) ?? new Set()).add(target));
+    const { instance } = await bench.call("many", target);
+    locations.set(instance, (locations.get(instance) ?? new Set()).add(target));
   }
-  assert.equal(places.size, 3);
+  assert.equal(locations.size, 3);
 
-  const { pid, instance } = await bench.ask("many", "m0.tar.gz");
-  const heldCount = places.get(instance)?.size ?? 0;
+  const { pid, instance } = await bench.call("many", "m0.tar.gz");
+  const heldCount = locations.get(instance)?.size ?? 0;
   process.kill(pid, "SIGKILL");
   await until("its successor has the model again", async () => {
-    const answer = await bench.ask("many", "m0.tar.gz");
-    return answer.instance === instance && answer.pid !== pid;
+    const response = await bench.call("many", "m0.tar.gz");
+    return response.instance === instance && response.pid !== pid;
   });
   await round();
   // The models of the killed instance may be loaded on another instance, and again on the restarted one.
@@ -55,14 +55,14 @@ test("each model is loaded on one instance, and moves without failed requests wh
   await round();
   await bench.resize("many", 3);
   await until("models are on three instances again", async () => {
-    const answers = await Promise.all(targets.map((target) => bench.ask("many", target)));
-    return new Set(answers.map((answer) => answer.instance)).size === 3;
+    const responses = await Promise.all(targets.map((target) => bench.call("many", target)));
+    return new Set(responses.map((response) => response.instance)).size === 3;
   });
   await bench.configure("other", 2);
   await bench.update("many", "other");
   await bench.settled("many");
   await round();
-  const { answers, failures } = await clients.end();
+  const { responseCount: answers, failures } = await clients.end();
   const inKilled = failures.filter((text) =>
     /error \(503\) from primary with message ".*other side closed"/.test(text),
   );
@@ -78,15 +78,15 @@ test("models in use are loaded on their new instance before requests are routed 
   const targets = targetsOf(24);
   for (const target of targets) await bench.put(target, target);
   await bench.deploy("warm", 3);
-  await Promise.all(targets.map((target) => bench.ask("warm", target)));
+  await Promise.all(targets.map((target) => bench.call("warm", target)));
   await bench.configure("next", 2);
   const misses = () => bench.samples("ModelCacheHit").filter((hit) => hit === 0).length;
   assert.equal(misses(), 24);
-  let asked = 0;
-  const clients = bench.clients("warm", 4, () => targets[asked++ % targets.length] ?? "");
+  let requestCount = 0;
+  const clients = bench.clients("warm", 4, () => targets[requestCount++ % targets.length] ?? "");
   const round = async () => {
-    const from = asked;
-    await until("each model was requested", () => asked >= from + 3 * targets.length);
+    const from = requestCount;
+    await until("each model was requested", () => requestCount >= from + 3 * targets.length);
   };
   for (const move of [
     () => bench.resize("warm", 1),
@@ -110,7 +110,7 @@ test("draining instances serve their models until these are loaded elsewhere, an
   // Each model takes a second to load.
   for (const target of targets) await bench.put(target, "slow");
   await bench.deploy("regrown", 3);
-  const askAll = async () => await Promise.all(targets.map((target) => bench.ask("regrown", target)));
+  const askAll = async () => await Promise.all(targets.map((target) => bench.call("regrown", target)));
   const before = new Set((await askAll()).map(({ instance }) => instance));
   assert.ok(before.size > 1);
   await bench.resize("regrown", 1);
@@ -133,12 +133,12 @@ test("a hot model gets copies on at most half of the instances, loses them when 
   await bench.deploy("hammered", 3);
   // The models are loaded one after the other. Concurrent requests could exceed the limit of an instance, so that
   // models would be loaded on others.
-  for (const target of others) await bench.ask("hammered", target);
-  const askOthers = () => Promise.all(others.map((target) => bench.ask("hammered", target)));
+  for (const target of others) await bench.call("hammered", target);
+  const askOthers = () => Promise.all(others.map((target) => bench.call("hammered", target)));
   const instances = new Set<string>();
   const hammer = async (count: number) => {
     for (const { instance } of await Promise.all(
-      Array.from({ length: count }, () => bench.ask("hammered", "hot", 20)),
+      Array.from({ length: count }, () => bench.call("hammered", "hot", 20)),
     )) {
       instances.add(instance);
     }
@@ -152,7 +152,7 @@ test("a hot model gets copies on at most half of the instances, loses them when 
   const hotCopies = () => (bench.loads().get("hot") ?? 0) - (bench.loads("unload").get("hot") ?? 0);
   assert.deepEqual([instances.size, hotCopies()], [2, 2]);
   await until("its additional copy is unloaded", async () => {
-    await bench.ask("hammered", "hot");
+    await bench.call("hammered", "hot");
     return hotCopies() === 1;
   });
   await askOthers();
@@ -168,19 +168,19 @@ test("a replaced or deleted archive is unloaded from every instance", async () =
   await bench.put("hot", "old");
   await bench.deploy("replaced", 3);
   await until("two instances have it", async () => {
-    await Promise.all(Array.from({ length: 40 }, () => bench.ask("replaced", "hot", 20)));
+    await Promise.all(Array.from({ length: 40 }, () => bench.call("replaced", "hot", 20)));
     return bench.loads().get("hot") === 2;
   });
   await bench.put("hot", "new");
-  assert.equal((await bench.ask("replaced", "hot")).text, "new");
+  assert.equal((await bench.call("replaced", "hot")).text, "new");
   await until("both old copies are unloaded", () => bench.loads("unload").get("hot") === 2);
   await until("two instances have the new one", async () => {
-    const answers = await Promise.all(Array.from({ length: 40 }, () => bench.ask("replaced", "hot", 20)));
-    assert.ok(answers.every(({ text }) => text === "new"));
+    const responses = await Promise.all(Array.from({ length: 40 }, () => bench.call("replaced", "hot", 20)));
+    assert.ok(responses.every(({ text }) => text === "new"));
     return bench.loads().get("hot") === 4;
   });
   await bench.remove("hot");
-  await assert.rejects(bench.ask("replaced", "hot"), /Failed to download model data\(bucket: models, key: hot\)/);
+  await assert.rejects(bench.call("replaced", "hot"), /Failed to download model data\(bucket: models, key: hot\)/);
   await until("all copies are unloaded", () => bench.loads("unload").get("hot") === 4);
 });
 
@@ -189,15 +189,15 @@ test("with ModelCacheSetting Disabled each model is removed from memory and disk
   for (const target of ["a", "b"]) await bench.put(target, target);
   await bench.deploy("uncached", 2, { MultiModelConfig: { ModelCacheSetting: "Disabled" } });
   for (let round = 1; round <= 3; round += 1) {
-    for (const target of ["a", "b"]) assert.equal((await bench.ask("uncached", target)).text, target);
+    for (const target of ["a", "b"]) assert.equal((await bench.call("uncached", target)).text, target);
     await until("both copies are unloaded", () => sum(bench.loads("unload")) === 2 * round);
     await until("their files are deleted", async () => (await bench.unpacked()).length === 0);
   }
   assert.deepEqual(bench.samples("ModelCacheHit"), [0, 0, 0, 0, 0, 0]);
   assert.equal(bench.samples("ModelLoadingWaitTime").length, 6);
   // Concurrent requests share the loaded model.
-  const answers = await Promise.all(Array.from({ length: 10 }, () => bench.ask("uncached", "a", 50)));
-  assert.ok(answers.every(({ text }) => text === "a"));
+  const responses = await Promise.all(Array.from({ length: 10 }, () => bench.call("uncached", "a", 50)));
+  assert.ok(responses.every(({ text }) => text === "a"));
   await until("it is unloaded again", () => bench.loads("unload").get("a") === 4);
   assert.equal(bench.loads().get("a"), 4);
 });
@@ -218,24 +218,24 @@ test("an update and a scale-out that exceed the node's memory are rejected, and 
   await assert.rejects(bench.update("tight", "larger"), missing(328 + 2 * 428 - 1024));
   await assert.rejects(bench.resize("tight", 4), missing(4 * 328 - 1024));
   await bench.resize("tight", 3);
-  assert.equal((await bench.ask("tight", "a")).text, "a");
+  assert.equal((await bench.call("tight", "a")).text, "a");
 });
 
 test("a request that waits for its model on a lost instance is served by another instance", async () => {
   await using bench = await ModelsFixture.open();
   await bench.put("a", "quick");
   await bench.deploy("lost", 2);
-  const { instance, pid } = await bench.ask("lost", "a");
+  const { instance, pid } = await bench.call("lost", "a");
   await bench.put("a", "held");
   await bench.holdLoads(true);
-  const waiting = bench.ask("lost", "a");
+  const waiting = bench.call("lost", "a");
   await until("it is loaded again", () => bench.loads().get("a") === 2);
   await bench.breakInstance(instance);
   process.kill(pid, "SIGKILL");
   await bench.holdLoads(false);
-  const answer = await waiting;
-  assert.equal(answer.text, "held");
-  assert.notEqual(answer.instance, instance);
+  const response = await waiting;
+  assert.equal(response.text, "held");
+  assert.notEqual(response.instance, instance);
   assert.equal(bench.samples("Invocations").length, 2);
 });
 
@@ -243,9 +243,9 @@ test("a request for a model on the only instance, which is lost, counts as the c
   await using bench = await ModelsFixture.open();
   await bench.put("a", "quick");
   await bench.deploy("gone", 1);
-  const { instance, pid } = await bench.ask("gone", "a");
+  const { instance, pid } = await bench.call("gone", "a");
   await bench.put("a", "slow");
-  const waiting = bench.ask("gone", "a");
+  const waiting = bench.call("gone", "a");
   waiting.catch(() => {});
   await until("it is loaded again", () => bench.loads().get("a") === 2);
   await bench.breakInstance(instance);
@@ -279,8 +279,8 @@ async function openAdopting(restartWaitMsMax: number) {
     for (let count = 0; byInstance.size < 2; count += 1) {
       const target = `m${count}.tar.gz`;
       await bench.put(target, target);
-      const answer = await bench.ask("adopted", target);
-      byInstance.set(answer.instance, answer);
+      const response = await bench.call("adopted", target);
+      byInstance.set(response.instance, response);
     }
   }
   const [quick, slow] = [...byInstance.values()];
@@ -296,8 +296,8 @@ async function openAdopting(restartWaitMsMax: number) {
 test("after a restart of the platform a model is not loaded elsewhere while its instance is being adopted, and other models are served", async () => {
   await using adopting = await openAdopting(60_000);
   const { bench, quick, slow } = adopting;
-  const waiting = bench.ask("adopted", slow.text);
-  assert.deepEqual(await bench.ask("adopted", quick.text), quick);
+  const waiting = bench.call("adopted", slow.text);
+  assert.deepEqual(await bench.call("adopted", quick.text), quick);
   process.kill(slow.pid, "SIGCONT");
   assert.deepEqual(await waiting, slow);
   assert.equal(sum(bench.loads()), 0);
@@ -307,5 +307,5 @@ test("requests stop waiting for an instance whose adoption takes too long: its m
   await using adopting = await openAdopting(200);
   const { bench, quick, slow } = adopting;
   await until("one instance is in service", () => bench.hosting.statistics().instancesInServiceCount === 1);
-  assert.deepEqual(await bench.ask("adopted", slow.text), { ...quick, text: slow.text });
+  assert.deepEqual(await bench.call("adopted", slow.text), { ...quick, text: slow.text });
 });

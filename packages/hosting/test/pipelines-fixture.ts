@@ -175,7 +175,7 @@ export class PipelineFixture implements AsyncDisposable {
   }
 
   /** Invokes an endpoint. Returns the response's text and its other fields. */
-  async ask(
+  async call(
     name: string,
     more: Partial<Omit<InvocationRequest, "body">> & {
       body?: string | Readable;
@@ -198,14 +198,14 @@ export class PipelineFixture implements AsyncDisposable {
       signal: new AbortController().signal,
       ...request,
     });
-    const pieces: Buffer[] = [];
+    const chunks: Buffer[] = [];
     try {
-      if (Buffer.isBuffer(reply.body)) pieces.push(reply.body);
-      else for await (const piece of reply.body) pieces.push(piece as Buffer);
+      if (Buffer.isBuffer(reply.body)) chunks.push(reply.body);
+      else for await (const chunk of reply.body) chunks.push(chunk as Buffer);
     } finally {
       reply.done();
     }
-    return { ...reply, text: Buffer.concat(pieces).toString(), heldBytes: memory.bytes };
+    return { ...reply, text: Buffer.concat(chunks).toString(), heldBytes: memory.bytes };
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -12,17 +12,17 @@ import { until } from "./traffic-fixture.ts";
 const three = ["clean", "featurize", "score"].map((name) => ({ ContainerHostname: name, Environment: { NAME: name } }));
 const unnamed = ["a", "b"].map((name) => ({ Environment: { NAME: name } }));
 
-interface Told {
+interface Reported {
   readonly name: string;
   readonly path: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly length?: number;
 }
-const told = (text: string) => JSON.parse(text) as Told[];
+const told = (text: string) => JSON.parse(text) as Reported[];
 
 /** Returns the error with which an invocation fails. */
-async function refusal(asked: Promise<unknown>): Promise<AwsError> {
-  return await asked.then(
+async function refusal(pending: Promise<unknown>): Promise<AwsError> {
+  return await pending.then(
     () => assert.fail("the call succeeded"),
     (error: AwsError) => error,
   );
@@ -31,7 +31,7 @@ async function refusal(asked: Promise<unknown>): Promise<AwsError> {
 test("each container's response is the next one's request, with its content type", async () => {
   await using bench = await PipelineFixture.open();
   await bench.deploy("serial", three);
-  const reply = await bench.ask("serial", {
+  const reply = await bench.call("serial", {
     headers: {
       "content-type": "application/json; charset=ascii",
       accept: "text/csv",
@@ -62,16 +62,16 @@ test("each container's response is the next one's request, with its content type
 test("a response without a content type is passed on without one, and an empty response as an empty body", async () => {
   await using bench = await PipelineFixture.open();
   await bench.deploy("serial", three);
-  const { text } = await bench.ask("serial", { does: { clean: { type: null } } });
+  const { text } = await bench.call("serial", { does: { clean: { type: null } } });
   assert.equal(told(text)[1]?.headers["content-type"], undefined);
-  const empty = await bench.ask("serial", { does: { clean: { status: 204 }, score: { length: true } } });
+  const empty = await bench.call("serial", { does: { clean: { status: 204 }, score: { length: true } } });
   assert.equal(told(empty.text)[0]?.name, "score");
 });
 
 test("the error names the failed container, and later containers get no request", async () => {
   await using bench = await PipelineFixture.open();
   await bench.deploy("serial", three);
-  const error = await refusal(bench.ask("serial", { does: { featurize: { status: 418, text: "no tea" } } }));
+  const error = await refusal(bench.call("serial", { does: { featurize: { status: 418, text: "no tea" } } }));
   assert.equal(error.code, "ModelError");
   assert.equal(error.statusFallback, 424);
   assert.equal(
@@ -97,17 +97,17 @@ test("the error names the failed container, and later containers get no request"
     bench.samples.findLast((each) => each.container === undefined && each.metric === metric)?.value;
   assert.equal(ofVariant("Invocation4XXErrors"), 1);
   const early = { clean: { sends: 3_000_000, trickle: 5 }, featurize: { deaf: true, status: 500, text: "full" } };
-  const full = await refusal(bench.ask("serial", { does: early }));
+  const full = await refusal(bench.call("serial", { does: early }));
   assert.match(full.message, /^Received server error \(500\) from featurize with message "full"/);
   assert.deepEqual([ofVariant("Invocation4XXErrors"), ofVariant("Invocation5XXErrors")], [0, 1]);
-  const failing = await refusal(bench.ask("serial", { does: { clean: { status: 500, text: "oops" } } }));
+  const failing = await refusal(bench.call("serial", { does: { clean: { status: 500, text: "oops" } } }));
   assert.match(failing.message, /^Received server error \(500\) from clean with message "oops"/);
 });
 
 test("containers without names are named by their positions", async () => {
   await using bench = await PipelineFixture.open();
   await bench.deploy("serial", unnamed);
-  const error = await refusal(bench.ask("serial", { does: { b: { status: 400, text: "bad" } } }));
+  const error = await refusal(bench.call("serial", { does: { b: { status: 400, text: "bad" } } }));
   assert.match(error.message, /^Received client error \(400\) from container-2 with message "bad"/);
   const streams = new Set([...bench.logs.keys()].map((stream) => stream.split("/")[2]));
   assert.deepEqual(streams, new Set(["container-1", "container-2"]));
@@ -116,7 +116,7 @@ test("containers without names are named by their positions", async () => {
 test("each container has its latency metric, and their sum is the model latency", async () => {
   await using bench = await PipelineFixture.open();
   await bench.deploy("serial", three);
-  await bench.ask("serial");
+  await bench.call("serial");
   const value = (metric: string, container?: string) =>
     bench.samples.find((each) => each.metric === metric && each.container === container)?.value ?? Number.NaN;
   const latencies = three.map(({ ContainerHostname: name }) => value("ContainerLatency", name));
@@ -129,7 +129,7 @@ test("each container has its latency metric, and their sum is the model latency"
   assert.ok(value("OverheadLatency") > 0);
   // The second container runs while the first one still sends its response. ModelLatency counts this time only once.
   bench.samples.length = 0;
-  await bench.ask("serial", { does: { clean: { sends: 2_000_000, trickle: 30 }, featurize: { length: true } } });
+  await bench.call("serial", { does: { clean: { sends: 2_000_000, trickle: 30 }, featurize: { length: true } } });
   const [first, second] = three.map(({ ContainerHostname: name }) => value("ContainerLatency", name));
   assert.ok(first !== undefined && second !== undefined && first > 200_000 && second > 200_000, `${first} ${second}`);
   assert.ok(value("ModelLatency") < first + second / 2, `${value("ModelLatency")} of ${first} and ${second}`);
@@ -138,21 +138,21 @@ test("each container has its latency metric, and their sum is the model latency"
 test("the response time limit covers all containers, and the error names the one that was late", async () => {
   await using bench = await PipelineFixture.open({ responseMsMax: 3000 });
   await bench.deploy("serial", three);
-  await bench.ask("serial");
-  const error = await refusal(bench.ask("serial", { does: { featurize: { hangs: true } } }));
+  await bench.call("serial");
+  const error = await refusal(bench.call("serial", { does: { featurize: { hangs: true } } }));
   assert.match(
     error.message,
     /^Received server error \(0\) from featurize with message "Your invocation timed out while waiting for a response from container featurize\. /,
   );
   // If a stream is slow, the error names the container that sends it, not the one that reads it.
   const does = { clean: { sends: 2 ** 21, trickle: 200 }, featurize: { length: true }, score: {} };
-  assert.match((await refusal(bench.ask("serial", { does }))).message, /from container clean\./);
+  assert.match((await refusal(bench.call("serial", { does }))).message, /from container clean\./);
 });
 
 test("each container gets the remaining time of the request's limit", async () => {
   await using bench = await PipelineFixture.open({ responseMsMax: 10_000 });
   await bench.deploy("serial", three);
-  const { text } = await bench.ask("serial", { does: { clean: { after: 300 } } });
+  const { text } = await bench.call("serial", { does: { clean: { after: 300 } } });
   const [clean, featurize] = told(text).map(({ headers }) => Number(headers["x-galatea-call-limit-ms"]));
   assert.ok(clean !== undefined && clean > 9000 && clean <= 10_000, String(clean));
   assert.ok(featurize !== undefined && featurize > 8000 && featurize <= clean - 300, `${clean}, then ${featurize}`);
@@ -163,11 +163,11 @@ test("a long response streams to the next container, and memory of short ones is
   await bench.deploy("serial", three);
   for (const chunked of [false, true]) {
     const does = { clean: { sends: 5_000_000, chunked }, featurize: { length: true } };
-    const reply = await bench.ask("serial", { does });
+    const reply = await bench.call("serial", { does });
     const [featurize] = told(reply.text);
     assert.deepEqual([featurize?.name, featurize?.length], ["featurize", 5_000_000]);
   }
-  const short = await bench.ask("serial", { does: { clean: { sends: 1_000_000 }, featurize: { length: true } } });
+  const short = await bench.call("serial", { does: { clean: { sends: 1_000_000 }, featurize: { length: true } } });
   assert.equal(short.heldBytes, short.text.length);
   assert.equal(bench.memory.usedBytes, 0);
 });
@@ -180,29 +180,29 @@ test("a response too long for the next container is rejected as an error of its 
     { clean: { sends: 1_500_001, chunked: true }, featurize: { length: true } },
     { clean: { endless: true }, featurize: { length: true } },
   ]) {
-    const error = await refusal(bench.ask("serial", { does }));
+    const error = await refusal(bench.call("serial", { does }));
     assert.equal(error.code, "413", error.message);
     assert.equal(
       error.message,
       "HTTP content length exceeded 1500000 bytes. They are the response of container clean.",
     );
   }
-  const last = await refusal(bench.ask("serial", { does: { score: { sends: 1_500_001 } } }));
+  const last = await refusal(bench.call("serial", { does: { score: { sends: 1_500_001 } } }));
   assert.equal(last.message, "HTTP content length exceeded 1500000 bytes.");
-  await bench.ask("serial");
+  await bench.call("serial");
 });
 
 test("a container that reads nothing applies back-pressure to the one before, and is named in the timeout", async () => {
   await using bench = await PipelineFixture.open({ responseMsMax: 3000, responseBytesMax: 2 ** 30 });
   await bench.deploy("serial", three);
   const does = { clean: { endless: true }, featurize: { deaf: true, hangs: true } };
-  const error = await refusal(bench.ask("serial", { does }));
+  const error = await refusal(bench.call("serial", { does }));
   assert.match(error.message, /from container featurize\./);
   const log = () => [...bench.logs].find(([stream]) => stream.endsWith("/clean"))?.[1] ?? "";
   await until("the endless response is aborted", () => log().includes("closed cut"));
   const sent = Number(/closed cut after (\d+)/.exec(log())?.[1]);
   assert.ok(sent < 4 * 2 ** 20, `${sent} bytes were sent to a container that read none`);
-  await bench.ask("serial");
+  await bench.call("serial");
 });
 
 test("a client that disconnects cancels the request in whichever container it is", async () => {
@@ -211,9 +211,9 @@ test("a client that disconnects cancels the request in whichever container it is
   for (const { ContainerHostname: name } of three) {
     const log = () => [...bench.logs].find(([stream]) => stream.endsWith(`/${name}`))?.[1] ?? "";
     const client = new AbortController();
-    const asked = bench.ask("serial", { does: { [name]: { hangs: true } }, signal: client.signal });
+    const call = bench.call("serial", { does: { [name]: { hangs: true } }, signal: client.signal });
     await Promise.all([
-      assert.rejects(asked, /the client disconnected/),
+      assert.rejects(call, /the client disconnected/),
       until(`${name} hangs`, () => log().includes("hangs")).then(() =>
         client.abort(new Error("the client disconnected")),
       ),
@@ -225,21 +225,21 @@ test("a client that disconnects cancels the request in whichever container it is
 test("a container that dies during a request is named in the error, and is restarted", async () => {
   await using bench = await PipelineFixture.open();
   await bench.deploy("serial", three);
-  const dead = await refusal(bench.ask("serial", { does: { featurize: { dies: "before" } } }));
+  const dead = await refusal(bench.call("serial", { does: { featurize: { dies: "before" } } }));
   assert.match(
     dead.message,
     /^Received server error \(503\) from featurize with message "The container did not respond: /,
   );
-  assert.equal(told((await bench.ask("serial")).text).length, 3);
+  assert.equal(told((await bench.call("serial")).text).length, 3);
   // The first container terminates while it sends its response. The error does not name the second container, which
   // reads it.
   const does = { clean: { sends: 4_000_000, dies: "amidst" }, featurize: { length: true } };
-  const amidst = await refusal(bench.ask("serial", { does }));
+  const amidst = await refusal(bench.call("serial", { does }));
   assert.match(
     amidst.message,
     /^Received server error \(503\) from clean with message "The container did not respond: /,
   );
-  assert.equal(told((await bench.ask("serial")).text).length, 3);
+  assert.equal(told((await bench.call("serial")).text).length, 3);
 });
 
 test("an endpoint comes into service once every container is healthy; a failure names the container that is not", async () => {
@@ -285,20 +285,20 @@ test("in Direct mode only the named container is invoked, whatever state the oth
   await using bench = await PipelineFixture.open();
   await bench.deploy("direct", three, "Direct");
   for (const { ContainerHostname: name } of three) {
-    const { text } = await bench.ask("direct", { targetContainer: name, headers: { accept: "text/csv" } });
+    const { text } = await bench.call("direct", { targetContainer: name, headers: { accept: "text/csv" } });
     const [only, ...more] = told(text);
     assert.deepEqual([only?.name, only?.headers["accept"], more], [name, "text/csv", []]);
   }
   const failed = await refusal(
-    bench.ask("direct", { targetContainer: "score", does: { score: { status: 400, text: "no" } } }),
+    bench.call("direct", { targetContainer: "score", does: { score: { status: 400, text: "no" } } }),
   );
   assert.match(failed.message, /from score with message "no"/);
   // The other containers respond while one is restarted.
   const dead = await refusal(
-    bench.ask("direct", { targetContainer: "featurize", does: { featurize: { dies: "before" } } }),
+    bench.call("direct", { targetContainer: "featurize", does: { featurize: { dies: "before" } } }),
   );
   assert.match(dead.message, /^Received server error \(503\) from featurize/);
-  assert.equal(told((await bench.ask("direct", { targetContainer: "clean" })).text)[0]?.name, "clean");
+  assert.equal(told((await bench.call("direct", { targetContainer: "clean" })).text)[0]?.name, "clean");
   const metrics = bench.samples.filter(({ metric }) => metric === "Invocations").map(({ container }) => container);
   assert.deepEqual(
     metrics.filter((container) => container !== undefined),
@@ -323,10 +323,10 @@ test("TargetContainerHostname is required in Direct mode and rejected elsewhere"
       "Endpoint serial is not a multi-container endpoint with direct invocation and does not support target container hostname header.",
     ],
   ] as const) {
-    const error = await refusal(bench.ask(endpoint, { targetContainer }));
+    const error = await refusal(bench.call(endpoint, { targetContainer }));
     assert.deepEqual([error.code, error.message], ["ValidationError", sentence]);
   }
-  const model = await refusal(bench.ask("serial", { targetModel: "a.tar.gz" }));
+  const model = await refusal(bench.call("serial", { targetModel: "a.tar.gz" }));
   assert.equal(
     model.message,
     "Endpoint serial is not a multi-model endpoint and does not support target model header.",
@@ -342,22 +342,22 @@ test("in a pipeline TargetModel goes to the multi-model container, at any positi
     Mode: "MultiModel" as const,
     ModelDataUrl,
   });
-  for (const place of [0, 1, 2]) {
-    const name = `place-${place}`;
+  for (const offset of [0, 1, 2]) {
+    const name = `place-${offset}`;
     await bench.deploy(
       name,
-      three.map((each, index) => (index === place ? many(each.ContainerHostname) : each)),
+      three.map((each, index) => (index === offset ? many(each.ContainerHostname) : each)),
     );
     const headers = { "x-amzn-sagemaker-target-model": "team/one.tar.gz" };
-    const { text } = await bench.ask(name, { targetModel: "team/one.tar.gz", headers });
+    const { text } = await bench.call(name, { targetModel: "team/one.tar.gz", headers });
     for (const [index, { path, headers: sent }] of told(text).entries()) {
-      const isMany = index === place;
+      const isMany = index === offset;
       assert.match(path, isMany ? /^\/models\/[0-9a-f]{32}\/invoke$/ : /^\/invocations$/);
       assert.equal(sent["x-amzn-sagemaker-target-model"], isMany ? "team/one.tar.gz" : undefined);
     }
-    const without = await refusal(bench.ask(name));
+    const without = await refusal(bench.call(name));
     assert.equal(without.message, `Endpoint ${name} is a multi-model endpoint, and requires a target model header.`);
-    const absent = await refusal(bench.ask(name, { targetModel: "none.tar.gz", does: { clean: { hangs: true } } }));
+    const absent = await refusal(bench.call(name, { targetModel: "none.tar.gz", does: { clean: { hangs: true } } }));
     assert.match(absent.message, /^Failed to download model data\(bucket: models, key: none\.tar\.gz\)/);
   }
 });
@@ -368,22 +368,22 @@ test("in Direct mode each multi-model container has its own models", async () =>
   const many = { Mode: "MultiModel", ModelDataUrl } as const;
   await bench.deploy("direct", [{ ...three[0], ...many }, { ...three[1], ...many }, three[2] ?? {}], "Direct");
   for (const name of ["clean", "featurize"]) {
-    const { text } = await bench.ask("direct", { targetContainer: name, targetModel: "a.tar.gz" });
+    const { text } = await bench.call("direct", { targetContainer: name, targetModel: "a.tar.gz" });
     assert.deepEqual([told(text)[0]?.name, told(text).length], [name, 1]);
     assert.match(
-      (await refusal(bench.ask("direct", { targetContainer: name }))).message,
+      (await refusal(bench.call("direct", { targetContainer: name }))).message,
       /requires a target model header/,
     );
   }
-  const single = await refusal(bench.ask("direct", { targetContainer: "score", targetModel: "a.tar.gz" }));
+  const single = await refusal(bench.call("direct", { targetContainer: "score", targetModel: "a.tar.gz" }));
   assert.match(single.message, /does not support target model header/);
 });
 
 test("a content type that is no valid header is an error of the container that returned it", async () => {
   await using bench = await PipelineFixture.open();
   await bench.deploy("serial", three);
-  assert.equal(told((await bench.ask("serial", { does: { clean: { type: "text/caf\u00e9" } } })).text).length, 3);
-  const long = await refusal(bench.ask("serial", { does: { clean: { type: `text/${"x".repeat(1020)}` } } }));
+  assert.equal(told((await bench.call("serial", { does: { clean: { type: "text/caf\u00e9" } } })).text).length, 3);
+  const long = await refusal(bench.call("serial", { does: { clean: { type: `text/${"x".repeat(1020)}` } } }));
   assert.match(long.message, /^Received server error \(502\) from clean with message "The container's content type /);
 });
 
@@ -391,9 +391,9 @@ test("a response that finds no memory is rejected and released at any step, and 
   await using bench = await PipelineFixture.open();
   await bench.deploy("serial", three);
   for (const does of [{ clean: { sends: 2000 } }, { clean: { sends: 200_000 } }, { score: { sends: 2000 } }]) {
-    const error = await refusal(bench.ask("serial", { does, budget: new ByteBudget(1000) }));
+    const error = await refusal(bench.call("serial", { does, budget: new ByteBudget(1000) }));
     assert.equal(error.statusFallback, 413, error.message);
     assert.match(error.message, /exceed the memory for all requests in flight/);
-    assert.equal(told((await bench.ask("serial")).text).length, 3);
+    assert.equal(told((await bench.call("serial")).text).length, 3);
   }
 });

@@ -15,11 +15,11 @@ import { TrafficFixture, until, type Responder } from "./traffic-fixture.ts";
 
 const mebi = 2 ** 20;
 
-/** Returns two nodes of the given memory, and records in `given` the node of each opened instance. */
+/** Returns two nodes of the given memory, and records in `input` the node of each opened instance. */
 function twoNodes(memoryMebi: number) {
   const nodes = ["a", "b"].map((id): NodeDescription => ({ ...nodeWith(memoryMebi * mebi), id: parseNodeId(id) }));
-  const given: string[] = [];
-  return { nodes, given, onOpen: ({ node }: InstanceSpec) => void given.push(node) };
+  const input: string[] = [];
+  return { nodes, given: input, onOpen: ({ node }: InstanceSpec) => void input.push(node) };
 }
 
 test("instances are spread over nodes; one that fits on no node is rejected with the shortage, and running ones continue", async () => {
@@ -36,7 +36,7 @@ test("instances are spread over nodes; one that fits on no node is rejected with
       "containers, or deleting other endpoints and transform jobs on one node would free enough.",
   });
   assert.deepEqual(await bench.status("e"), ["InService", "e", null]);
-  assert.equal((await bench.ask("e", "x")).container, "one");
+  assert.equal((await bench.call("e", "x")).container, "one");
   // A placement waits for memory of a draining instance.
   await bench.hosting.endpoints.resize("e", [{ variantName: "v", instanceCount: 1 }], owner);
   await bench.settled("e");
@@ -70,7 +70,7 @@ test("a new endpoint is refused while instances of another one drain on the only
   await using bench = await TrafficFixture.open(undefined, null, { nodes, onOpen });
   await bench.deploy("on-a", [{ name: "one", VariantName: "v" }]);
   await bench.deploy("on-b", [{ name: "two", VariantName: "v" }]);
-  const held = bench.ask("on-b", "hold");
+  const blocked = bench.call("on-b", "hold");
   await until("the request is pending", () => bench.heldCount() === 1);
   await bench.hosting.endpoints.delete("on-b", owner);
   await until("its instance drains", () => !bench.hosting.isRunning("on-b"));
@@ -82,7 +82,7 @@ test("a new endpoint is refused while instances of another one drain on the only
     message: /none can hold an instance of 128 MiB/,
   });
   bench.signal("SIGUSR2");
-  await held;
+  await blocked;
   await until("the deleted endpoint's instance has ended", () => bench.running().length === 1);
   await until("it is deleted", () => !bench.hosting.hasEndpoint("on-b"));
   await create();
@@ -138,7 +138,7 @@ test("copies of a component run on the nodes of their instances, which component
   await using bench = await TrafficFixture.open(documents, null, next);
   await until("they are back", () => bench.running().length === 3);
   assert.deepEqual(next.given.toSorted(), ["a", "a", "b"]);
-  assert.equal((await bench.ask("shared", "x", null, "two")).container, "two");
+  assert.equal((await bench.call("shared", "x", null, "two")).container, "two");
 });
 
 test("an instance that outlives the platform is counted on its node, and further ones are placed on others", async () => {
@@ -154,11 +154,11 @@ test("an instance that outlives the platform is counted on its node, and further
     await bench.deploy("on-b", [{ name: "two", VariantName: "v" }]);
     await bench.hosting.endpoints.delete("on-a", owner);
     await until("the deleted endpoint's instance has ended", () => bench.running().length === 1);
-    before = await bench.ask("on-b", "x");
+    before = await bench.call("on-b", "x");
   }
   const next = twoNodes(200);
   await using bench = await TrafficFixture.open(documents, null, { ...next, directory });
-  assert.deepEqual(await bench.ask("on-b", "x"), before);
+  assert.deepEqual(await bench.call("on-b", "x"), before);
   await bench.deploy("new", [{ name: "three", VariantName: "v" }]);
   assert.deepEqual([...first.given, ...next.given], ["a", "b", "b", "a"]);
 });

@@ -9,9 +9,9 @@ import { TrafficFixture, until } from "./traffic-fixture.ts";
 const lost = (bench: TrafficFixture) => bench.hosting.mirrorStatistics.lost;
 const invocations = (bench: TrafficFixture, name: string) => bench.sums.get(`${name} Invocations`) ?? 0;
 
-async function ask(bench: TrafficFixture, name: string, requestCount: number, body = "x"): Promise<void> {
+async function call(bench: TrafficFixture, name: string, requestCount: number, body = "x"): Promise<void> {
   for (let index = 0; index < requestCount; index += 1) {
-    const { variant, container } = await bench.ask(name, body);
+    const { variant, container } = await bench.call(name, body);
     assert.deepEqual([variant, container], ["a", "a"]);
   }
 }
@@ -22,17 +22,17 @@ test("a shadow gets its share of requests, its responses are discarded, and it h
     { name: "a", InitialVariantWeight: 0.5 },
     { name: "s", InitialVariantWeight: 3, isShadow: true },
   ]);
-  await ask(bench, "mirrored", 20);
+  await call(bench, "mirrored", 20);
   await until("all copies have a response", () => invocations(bench, "mirrored s") === 20);
   assert.equal(invocations(bench, "mirrored a"), 20);
   assert.equal(bench.sums.get("mirrored s Invocation5XXErrors"), 0);
   assert.ok((bench.sums.get("mirrored s ModelLatency") ?? 0) > 0);
-  await assert.rejects(bench.ask("mirrored", "x", "s"), /Variant s not found for Request of endpoint mirrored/);
+  await assert.rejects(bench.call("mirrored", "x", "s"), /Variant s not found for Request of endpoint mirrored/);
   const noProduction = [{ variantName: "a", weight: 0 }];
   await assert.rejects(bench.hosting.endpoints.resize("mirrored", noProduction, owner), /needs a weight above zero/);
   await bench.hosting.endpoints.resize("mirrored", [{ variantName: "s", weight: 0 }], owner);
   await bench.settled("mirrored");
-  await ask(bench, "mirrored", 20);
+  await call(bench, "mirrored", 20);
   await until("no copy is under way", () => bench.hosting.mirrorStatistics.callCount === 0);
   assert.equal(invocations(bench, "mirrored s"), 20);
 });
@@ -45,7 +45,7 @@ test("a shadow that hangs delays no caller: its mirrored requests are limited, a
   try {
     let highestBytes = 0;
     for (let round = 0; round < 20; round += 1) {
-      await Promise.all(Array.from({ length: 10 }, () => ask(bench, "hung", 1, body)));
+      await Promise.all(Array.from({ length: 10 }, () => call(bench, "hung", 1, body)));
       highestBytes = Math.max(highestBytes, bench.hosting.mirrorStatistics.bytes);
     }
     assert.ok(highestBytes > 300_000 && highestBytes <= 400_000, `${highestBytes} bytes are buffered`);
@@ -78,13 +78,13 @@ test("a shadow with an endless response, at once or chunk by chunk, delays no ca
       signal: new AbortController().signal,
     });
     assert.ok(!Buffer.isBuffer(reply.body));
-    const told = await text(reply.body);
+    const message = await text(reply.body);
     reply.done();
-    return told.split(" ")[0];
+    return message.split(" ")[0];
   };
   for (let round = 0; round < 20; round += 1) assert.equal(await streamed(), "a");
-  await ask(bench, "flooded", 40, "flood");
-  await ask(bench, "flooded", 100);
+  await call(bench, "flooded", 40, "flood");
+  await call(bench, "flooded", 100);
   // A shadow response may stream until the time limit. It is read and discarded.
   const { callCount, bytes } = bench.hosting.mirrorStatistics;
   assert.ok(callCount >= 1 && bytes < 64 * 2 ** 20, `${callCount} copies buffer ${bytes} bytes`);
@@ -101,21 +101,21 @@ test("a shadow that does not respond delays neither an update that removes it no
   await bench.configure("again", [{ name: "a" }, { name: "s", isShadow: true }]);
   const underWay = () => bench.hosting.mirrorStatistics.callCount;
   /** Sends a request to which the production variant responds, but not the shadow variant. */
-  const held = async () => {
-    let isAnswered = false;
-    const asked = ask(bench, "left", 1, "hold").then(() => (isAnswered = true));
+  const pending = async () => {
+    let hasResponse = false;
+    const invocation = call(bench, "left", 1, "hold").then(() => (hasResponse = true));
     await until("the caller has its response", () => {
       bench.signal("SIGUSR2", "a");
-      return isAnswered;
+      return hasResponse;
     });
-    await asked;
+    await invocation;
     assert.equal(underWay(), 1);
   };
-  await held();
+  await pending();
   await bench.update("left", "again");
   await bench.settled("left");
   await until("the old shadow's request is aborted", () => underWay() === 0);
-  await held();
+  await pending();
   await bench.hosting.endpoints.delete("left", owner);
   await bench.settled("left");
   assert.deepEqual([underWay(), bench.hosting.mirrorStatistics.bytes], [0, 0]);
@@ -131,10 +131,10 @@ test("a shadow that dies is restarted, and callers are not affected", async () =
     assert.deepEqual(others, []);
     bench.signal("SIGKILL", "s");
     await until("another process is there", () => bench.pidsOf("s").some((each) => each !== pid));
-    const heard = invocations(bench, "dying s");
-    await until("the new process gets copies", () => invocations(bench, "dying s") > heard + 20);
+    const received = invocations(bench, "dying s");
+    await until("the new process gets copies", () => invocations(bench, "dying s") > received + 20);
   }
-  const { answers, failures } = await clients.end();
+  const { results: answers, failures } = await clients.end();
   assert.deepEqual([[...answers.keys()], [...failures]], [["a a"], []]);
   assert.equal(bench.sums.get("dying a InvocationModelErrors"), 0);
 });
@@ -171,8 +171,8 @@ test("updates of endpoints with a shadow, including its promotion, fail no reque
   await bench.update("promoted", "swapped");
   await bench.settled("promoted");
   assert.deepEqual(await bench.status("promoted"), ["InService", "swapped", null]);
-  await until("the previous shadow responds", () => (clients.counts.answers.get("s s") ?? 0) > 20);
-  const { answers, failures } = await clients.end();
+  await until("the previous shadow responds", () => (clients.counts.results.get("s s") ?? 0) > 20);
+  const { results: answers, failures } = await clients.end();
   assert.deepEqual([...failures], []);
   assert.deepEqual([...answers.keys()].toSorted(), ["a a", "s s"]);
   await bench.configure("broken", [{ name: "s" }, { name: "a", isShadow: true, isBroken: true }]);

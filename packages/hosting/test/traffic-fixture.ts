@@ -85,7 +85,7 @@ export interface Responder {
 
 /** The responses to continuous clients by variant and container, and the errors by request. */
 export interface ClientCounts {
-  readonly answers: Map<string, number>;
+  readonly results: Map<string, number>;
   readonly failures: Map<string, string>;
 }
 
@@ -188,9 +188,9 @@ export class TrafficFixture implements AsyncDisposable {
         executionMode: "Serial",
       });
     }
-    const planned = (isWanted: boolean) =>
+    const planned = (isDesired: boolean) =>
       variants
-        .filter(({ isShadow = false }) => isShadow === isWanted)
+        .filter(({ isShadow = false }) => isShadow === isDesired)
         .map(({ name: own, ...variant }) => ({
           VariantName: own,
           InitialInstanceCount: 1,
@@ -249,8 +249,8 @@ export class TrafficFixture implements AsyncDisposable {
     return existsSync(falterFlag(this.#program));
   }
 
-  falter(isWanted: boolean): void {
-    if (isWanted) writeFileSync(falterFlag(this.#program), "");
+  falter(isDesired: boolean): void {
+    if (isDesired) writeFileSync(falterFlag(this.#program), "");
     else rmSync(falterFlag(this.#program), { force: true });
   }
 
@@ -285,7 +285,7 @@ export class TrafficFixture implements AsyncDisposable {
     await this.hosting.waitUntilStable(name, { waitMsMax: testTimeoutMs, signal: new AbortController().signal });
   }
 
-  async ask(
+  async call(
     name: string,
     body: string,
     targetVariant: string | null = null,
@@ -318,14 +318,14 @@ export class TrafficFixture implements AsyncDisposable {
     clientCount = 4,
     component: string | null = null,
   ): { readonly counts: ClientCounts; readonly end: () => Promise<ClientCounts> } {
-    const counts: ClientCounts = { answers: new Map(), failures: new Map() };
+    const counts: ClientCounts = { results: new Map(), failures: new Map() };
     const over = new AbortController();
     const one = async () => {
       while (!over.signal.aborted && !this.#isClosed) {
         const id = `r${this.#requestCount++}`;
         try {
-          const { variant, container } = await this.ask(name, id, null, component);
-          count(counts.answers, `${variant} ${container}`, 1);
+          const { variant, container } = await this.call(name, id, null, component);
+          count(counts.results, `${variant} ${container}`, 1);
         } catch (error) {
           counts.failures.set(id, String(error));
           // Yields, because immediate rejections must not block all other work.
@@ -351,7 +351,7 @@ export class TrafficFixture implements AsyncDisposable {
     const beganMs = performance.now();
     const one = async (id: string): Promise<Arrival> => {
       const began = performance.now();
-      const came = await this.ask(name, id).catch((error: unknown) => ({ error: String(error) }));
+      const came = await this.call(name, id).catch((error: unknown) => ({ error: String(error) }));
       return { beganMs: began, endedMs: performance.now(), came };
     };
     const timer = setInterval(() => {

@@ -16,15 +16,15 @@ test("variants get requests by weight to within one, a TargetVariant gets its ow
   ]);
   const counts = new Map<string, number>();
   for (let index = 0; index < 70; index += 1) {
-    const { variant } = await bench.ask("weighted", "x");
+    const { variant } = await bench.call("weighted", "x");
     counts.set(variant, (counts.get(variant) ?? 0) + 1);
   }
   assert.deepEqual(Object.fromEntries(counts), { a: 20, b: 50 });
   for (const named of ["a", "c", "c"]) {
-    const { variant, container } = await bench.ask("weighted", "x", named);
+    const { variant, container } = await bench.call("weighted", "x", named);
     assert.deepEqual([variant, container], [named, named]);
   }
-  await assert.rejects(bench.ask("weighted", "x", "d"), /Variant d not found for Request of endpoint weighted/);
+  await assert.rejects(bench.call("weighted", "x", "d"), /Variant d not found for Request of endpoint weighted/);
   const sums = ["a", "b", "c"].map((variant) => bench.sums.get(`weighted ${variant} Invocations`));
   assert.deepEqual(sums, [21, 50, 2]);
 });
@@ -38,7 +38,7 @@ test("a variant keeps its share of the rotation when the record changes and the 
   const counts = new Map<string, number>();
   for (let round = 0; round < 10; round += 1) {
     for (let index = 0; index < 4; index += 1) {
-      const { variant } = await bench.ask("owed", "x");
+      const { variant } = await bench.call("owed", "x");
       counts.set(variant, (counts.get(variant) ?? 0) + 1);
     }
     await bench.hosting.endpoints.resize("owed", [{ variantName: "a", weight: 9 }], owner);
@@ -55,27 +55,27 @@ test("a request is rejected only when all instances are full", async () => {
   await using bench = await TrafficFixture.open(undefined, null, { limits: { requestsMax: 4 } });
   const variant = { name: "a", InitialInstanceCount: 3, RoutingConfig: { RoutingStrategy: "RANDOM" as const } };
   await bench.deploy("full", [variant]);
-  const held = Array.from({ length: 12 }, () => bench.ask("full", "hold"));
-  await Promise.race([Promise.all(held), until("all requests are pending", () => bench.heldCount() === 12)]);
-  await assert.rejects(bench.ask("full", "x"), { code: "ServiceUnavailable", statusFallback: 503 });
+  const blocked = Array.from({ length: 12 }, () => bench.call("full", "hold"));
+  await Promise.race([Promise.all(blocked), until("all requests are pending", () => bench.heldCount() === 12)]);
+  await assert.rejects(bench.call("full", "x"), { code: "ServiceUnavailable", statusFallback: 503 });
   assert.equal(bench.sums.get("full a Invocation5XXErrors"), 1);
   assert.equal(bench.sums.get("full a InvocationModelErrors"), 0);
   bench.signal("SIGUSR2");
-  assert.equal(new Set((await Promise.all(held)).map(({ instance }) => instance)).size, 3);
+  assert.equal(new Set((await Promise.all(blocked)).map(({ instance }) => instance)).size, 3);
 });
 
 test("a killed instance fails only the requests that it had read: others go to another instance until it is replaced", async () => {
   await using bench = await TrafficFixture.open();
   await bench.deploy("killed", [{ name: "a", InitialInstanceCount: 2 }]);
   const clients = bench.clients("killed", 8);
-  const { answers, failures } = clients.counts;
+  const { results: answers, failures } = clients.counts;
   let ownCount = 3;
   for (let round = 0; round < 3; round += 1) {
-    const { instance, pid } = await bench.ask("killed", "x");
+    const { instance, pid } = await bench.call("killed", "x");
     process.kill(pid, "SIGKILL");
     await until("its replacement responds", async () => {
       ownCount += 1;
-      const answerer = await bench.ask("killed", "x").catch((error: unknown) => {
+      const answerer = await bench.call("killed", "x").catch((error: unknown) => {
         failures.set(`own ${ownCount}`, String(error));
         ownCount -= 1;
       });

@@ -65,14 +65,14 @@ const rows: readonly RecordedTransition<TransformFixture, Found>[] = [
   {
     what: "it is created, and completes",
     given: objects,
-    ask: begin("upper"),
+    request: begin("upper"),
     end: ended("Completed", all),
     writesMin: 6,
   },
   {
     what: "objects go through it line by line and side by side",
     given: objects,
-    ask: begin("upper", {
+    request: begin("upper", {
       BatchStrategy: "SingleRecord",
       MaxConcurrentTransforms: 3,
       TransformInput: input({ SplitType: "Line" }),
@@ -86,14 +86,14 @@ const rows: readonly RecordedTransition<TransformFixture, Found>[] = [
       await objects(bench);
       await bench.put("in/b", "bad");
     },
-    ask: begin("upper"),
+    request: begin("upper"),
     end: ended("Failed", "out/a.out=A1\nA2,out/c.out=C1\nC2"),
     writesMin: 5,
   },
   {
     what: "its container does not start",
     given: objects,
-    ask: (bench) => bench.begin(name, "upper", {}, "", [{ Environment: { DOES: "breaks" } }]),
+    request: (bench) => bench.begin(name, "upper", {}, "", [{ Environment: { DOES: "breaks" } }]),
     end: unbegun("Failed"),
     writesMin: 2,
   },
@@ -103,14 +103,14 @@ const rows: readonly RecordedTransition<TransformFixture, Found>[] = [
       await bench.put("in/a", "hang");
       await begin("hang")(bench);
     },
-    ask: (bench) => bench.hosting.transforms.stop(name),
+    request: (bench) => bench.hosting.transforms.stop(name),
     end: unbegun("Stopped"),
     writesMin: 2,
   },
   {
     what: "it is stopped before it runs",
     given: (bench) => bench.put("in/a", "hang"),
-    async ask(bench) {
+    async request(bench) {
       await begin("hang")(bench);
       await bench.hosting.transforms.stop(name);
     },
@@ -128,7 +128,7 @@ recordedTransitionsContract<TransformFixture, Outside, Found, TransformEvent["ki
   outside: (bench) => bench.objects(),
   settled,
   found,
-  moves: {
+  steps: {
     started: ["objects go through it line by line and side by side"],
     completed: ["it is created, and completes"],
     failed: ["one object of it fails", "its container does not start"],

@@ -115,8 +115,8 @@ export class TransformFixture implements AsyncDisposable {
   }
 
   async put(key: string, body: string | Buffer): Promise<void> {
-    const pieces = Readable.from([Buffer.from(body)]);
-    await this.store.put("bkt", key, pieces, { signal: new AbortController().signal });
+    const chunks = Readable.from([Buffer.from(body)]);
+    await this.store.put("bkt", key, chunks, { signal: new AbortController().signal });
   }
 
   /** Returns the number of transformed objects in the recorded progress of the only job. */
@@ -129,15 +129,15 @@ export class TransformFixture implements AsyncDisposable {
   async get(key: string): Promise<string | null> {
     const found = await this.store.get("bkt", key).catch(() => null);
     if (found === null) return null;
-    const pieces: Buffer[] = [];
-    for await (const piece of found.body) pieces.push(piece as Buffer);
-    return Buffer.concat(pieces).toString();
+    const chunks: Buffer[] = [];
+    for await (const chunk of found.body) chunks.push(chunk as Buffer);
+    return Buffer.concat(chunks).toString();
   }
 
   /** Returns the current content of the bucket, by key. */
   async objects(): Promise<ReadonlyMap<string, string>> {
-    const held = (await this.keys("")).map(async (key) => [key, (await this.get(key)) ?? ""] as const);
-    return new Map(await Promise.all(held));
+    const pending = (await this.keys("")).map(async (key) => [key, (await this.get(key)) ?? ""] as const);
+    return new Map(await Promise.all(pending));
   }
 
   /** Returns the number of instance directories: each instance has one while it exists. */
@@ -192,8 +192,8 @@ export class TransformFixture implements AsyncDisposable {
   /** Returns the requests that the containers of a job received. */
   asked(name: string): { text: string; bytes: number; underWay: number; type?: string; accept?: string }[] {
     const lines = [...this.logs].filter(([stream]) => stream.startsWith(`${name}/i-`)).map(([, text]) => text);
-    const told = [...lines.join("").matchAll(/^asked (.*)$/gm)];
-    return told.map(([, text = ""]) => JSON.parse(text) as ReturnType<TransformFixture["asked"]>[number]);
+    const pattern = [...lines.join("").matchAll(/^asked (.*)$/gm)];
+    return pattern.map(([, text = ""]) => JSON.parse(text) as ReturnType<TransformFixture["asked"]>[number]);
   }
 
   async #start(): Promise<void> {

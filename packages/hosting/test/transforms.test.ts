@@ -138,8 +138,8 @@ test("compressed objects are inflated, and an object that is not gzip fails", as
 
 test("with MaxPayloadInMB 0 an object of any length is streamed in bounded memory", async () => {
   await using bench = await TransformFixture.open();
-  const whole = Buffer.alloc(40 * 2 ** 20, "0123456789abcdef");
-  await bench.put("in/x", whole);
+  const complete = Buffer.alloc(40 * 2 ** 20, "0123456789abcdef");
+  await bench.put("in/x", complete);
   const { state } = await bench.run("endless", "stream", { MaxPayloadInMB: 0 });
   assert.equal(state.at, "Completed");
   assert.equal((await bench.store.head("bkt", "out/x.out")).etag, (await bench.store.head("bkt", "in/x")).etag);
@@ -151,17 +151,17 @@ test("RecordIO records are sent framed in batches and unframed one by one", asyn
   await using bench = await TransformFixture.open();
   const record = (text: string) =>
     Buffer.concat([Buffer.from([0x0a, 0x23, 0xd7, 0xce, text.length, 0, 0, 0]), Buffer.from(text.padEnd(4, "\0"))]);
-  const whole = Buffer.concat([record("abc"), record("defg")]);
-  await bench.put("in/x", whole);
+  const complete = Buffer.concat([record("abc"), record("defg")]);
+  await bench.put("in/x", complete);
   const split = { TransformInput: input({ SplitType: "RecordIO" }) };
   await bench.run("framed", "echo", split);
   assert.deepEqual(
     bench.asked("framed").map(({ bytes }) => bytes),
-    [whole.toString().length],
+    [complete.toString().length],
   );
   await bench.run("alone", "echo", { ...split, BatchStrategy: "SingleRecord", TransformOutput: assembled });
   assert.equal(await bench.get("out/x.out"), "abc\ndefg\n");
-  await bench.put("in/x", whole.subarray(0, 20));
+  await bench.put("in/x", complete.subarray(0, 20));
   assert.match(reasonOf(await bench.run("cut", "echo", split)), /in\/x: record 2 ends before its end$/);
 });
 
@@ -209,9 +209,9 @@ test("InputFilter, OutputFilter and JoinSource apply to JSON and JSON lines, and
   ];
   assert.equal(await bench.get("out/x.out"), `${joined.join("\n")}\n`);
   await bench.put("in/x", '{"id":7,"features":[1,2,3]}');
-  const whole = { TransformInput: input({ ContentType: "application/json" }) };
+  const complete = { TransformInput: input({ ContentType: "application/json" }) };
   const filters = { InputFilter: "$.features", JoinSource: "Input", OutputFilter: "$['id','SageMakerOutput']" };
-  await bench.run("document", "echo", { ...whole, DataProcessing: filters });
+  await bench.run("document", "echo", { ...complete, DataProcessing: filters });
   assert.equal(await bench.get("out/x.out"), '{"id":7,"SageMakerOutput":[1,2,3]}');
 });
 

@@ -89,10 +89,10 @@ for (const [kind, deploymentConfig, expected] of [
     assert.deepEqual([...written], expected);
     await until("the old instances have ended", () => bench.running().every((name) => name === "new"));
     assert.equal(bench.running().length, 2);
-    const { answers, failures } = await clients.end();
+    const { results: answers, failures } = await clients.end();
     assert.deepEqual(Object.fromEntries(failures), {});
     assert.ok((answers.get("v old") ?? 0) > 0 && (answers.get("v new") ?? 0) > 0);
-    assert.equal((await bench.ask("moved", "x", "v")).container, "new");
+    assert.equal((await bench.call("moved", "x", "v")).container, "new");
     const total = (answers.get("v old") ?? 0) + (answers.get("v new") ?? 0) + 1;
     assert.equal(bench.sums.get("moved v Invocations"), total);
     const own = ["moved", "next"].map((config) => bench.sums.get(`moved v ${config} Invocations`));
@@ -122,12 +122,12 @@ test("an update whose instances do not start is rolled back with the reason and 
 test("a rolling update for which one batch fits is accepted, never exceeds that memory, and fails no request; larger batches are rejected with what to reduce", async () => {
   await using tight = await openTight(5);
   const { bench } = tight;
-  const refused = (deploymentConfig: DeploymentConfig | null, wanted: number, advice: RegExp) =>
+  const refused = (deploymentConfig: DeploymentConfig | null, expected: number, advice: RegExp) =>
     assert.rejects(bench.update("tight", "next", { deploymentConfig }), (error: AwsError) => {
       assert.equal(error.code, "ResourceLimitExceeded");
       assert.match(
         error.message,
-        new RegExp(`a request delta of ${wanted * 128} MiB.* ${(wanted - 1) * 128} MiB are missing`),
+        new RegExp(`a request delta of ${expected * 128} MiB.* ${(expected - 1) * 128} MiB are missing`),
       );
       assert.match(error.message, advice);
       return true;
@@ -174,7 +174,7 @@ test("a rolling update that an alarm rolls back keeps its batch size during the 
 test("a rolling update whose batch does not fit waits for draining instances", async () => {
   await using tight = await openTight(5);
   const { bench } = tight;
-  const held = Array.from({ length: 4 }, (_, index) => bench.ask("tight", `hold ${index}`));
+  const blocked = Array.from({ length: 4 }, (_, index) => bench.call("tight", `hold ${index}`));
   await until("each instance has one pending request", () => bench.heldCount() === 4);
   await bench.update("tight", "next", { deploymentConfig: rollingBothWays() });
   const stepIndex = async () => {
@@ -182,11 +182,11 @@ test("a rolling update whose batch does not fit waits for draining instances", a
     return state.at === "Updating" ? state.change.stepIndex : null;
   };
   await until("an old instance has ended", async () => (await stepIndex()) === 1);
-  for (let count = 0; count < 100; count += 1) await bench.ask("tight", `${count}`);
+  for (let count = 0; count < 100; count += 1) await bench.call("tight", `${count}`);
   assert.deepEqual([await stepIndex(), bench.running().toSorted()], [1, ["new", "old", "old", "old", "old"]]);
   bench.signal("SIGUSR2");
   assert.deepEqual(
-    (await Promise.all(held)).map(({ container }) => container),
+    (await Promise.all(blocked)).map(({ container }) => container),
     ["old", "old", "old", "old"],
   );
   await bench.settled("tight");
@@ -223,7 +223,7 @@ for (const [kind, policy] of [
     await bench.settled("alarmed");
     const reason = "The CloudWatch alarm errors is in the state ALARM.";
     assert.deepEqual(await bench.status("alarmed"), ["InService", "alarmed", reason]);
-    assert.equal((await bench.ask("alarmed", "x")).container, "old");
+    assert.equal((await bench.call("alarmed", "x")).container, "old");
     await until("the new instances have ended", () => bench.running().every((name) => name === "old"));
     assert.equal(bench.running().length, 2);
     assert.deepEqual(Object.fromEntries((await clients.end()).failures), {});
@@ -244,7 +244,7 @@ for (const [kind, deploymentConfig] of [
     const isHalf = async () => (await bench.shares("chased")).includes(0.5);
     await bench.update("chased", "two", { deploymentConfig });
     await until("two has its half", isHalf);
-    await until("it answers", () => clients.counts.answers.has("v two"));
+    await until("it answers", () => clients.counts.results.has("v two"));
     await bench.update("chased", "three");
     await bench.settled("chased");
     assert.deepEqual(await bench.status("chased"), ["InService", "three", null]);
@@ -269,8 +269,8 @@ test("weights and instance counts change under load, survive an update that reta
     const { generations } = await bench.hosting.endpoints.find("sized", owner);
     return generations[0].variants.map(({ observed }) => [observed.instanceCount, observed.weight]);
   };
-  const resize = async (...asked: Parameters<typeof bench.hosting.endpoints.resize>[1]) => {
-    await bench.hosting.endpoints.resize("sized", asked, owner);
+  const resize = async (...requested: Parameters<typeof bench.hosting.endpoints.resize>[1]) => {
+    await bench.hosting.endpoints.resize("sized", requested, owner);
     await bench.settled("sized");
   };
   await resize({ variantName: "a", instanceCount: 3 }, { variantName: "b", weight: 0 });
@@ -279,7 +279,7 @@ test("weights and instance counts change under load, survive an update that reta
     [2, 0],
   ];
   assert.deepEqual(await sizes(), grown);
-  assert.equal((await bench.ask("sized", "x")).variant, "a");
+  assert.equal((await bench.call("sized", "x")).variant, "a");
   await bench.update("sized", "next", { retained: new Set(["DesiredInstanceCount", "DesiredWeight"] as const) });
   await bench.settled("sized");
   assert.deepEqual(await sizes(), grown);
@@ -294,7 +294,7 @@ test("weights and instance counts change under load, survive an update that reta
     [2, 0],
   ]);
   assert.deepEqual(Object.fromEntries((await clients.end()).failures), {});
-  for (const [asked, text] of [
+  for (const [requested, text] of [
     [[{ variantName: "a" }, { variantName: "a" }], 'The variant name "a" was non-unique within the request.'],
     [
       [{ variantName: "c" }, { variantName: "d" }],
@@ -308,7 +308,7 @@ test("weights and instance counts change under load, survive an update that reta
         "and a request delta of 79 Instances. Please use fewer, or delete what is no longer needed.",
     ],
   ] as const) {
-    await assert.rejects(bench.hosting.endpoints.resize("sized", asked, owner), { message: text });
+    await assert.rejects(bench.hosting.endpoints.resize("sized", requested, owner), { message: text });
   }
 });
 
@@ -318,11 +318,11 @@ test("a stopped endpoint has no process and serves no requests, and a start rest
   await bench.hosting.endpoints.stop("stopped", owner);
   assert.equal((await bench.status("stopped"))[0], "OutOfService");
   await until("its instances have ended", () => bench.running().length === 0);
-  await assert.rejects(bench.ask("stopped", "x"), /Endpoint stopped of account 000000000000 is stopped/);
+  await assert.rejects(bench.call("stopped", "x"), /Endpoint stopped of account 000000000000 is stopped/);
   await assert.rejects(bench.update("stopped", "stopped"), /it is stopped; start it first/);
   await bench.hosting.endpoints.start("stopped", owner);
   await bench.settled("stopped");
-  assert.equal((await bench.ask("stopped", "x")).container, "a");
+  assert.equal((await bench.call("stopped", "x")).container, "a");
   assert.equal(bench.running().length, 2);
   await assert.rejects(bench.hosting.endpoints.start("stopped", owner), /Cannot start endpoint .*: it is InService/);
 });

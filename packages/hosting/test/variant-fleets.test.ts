@@ -41,7 +41,7 @@ const concurrency = { max: 2, provisioned: 0 };
 interface Kind {
   readonly name: string;
   readonly variant: Partial<ProductionVariant>;
-  readonly open: (plan: ConstructorParameters<typeof Fleet>[0], parts: FleetDependencies) => VariantFleet;
+  readonly open: (plan: ConstructorParameters<typeof Fleet>[0], dependencies: FleetDependencies) => VariantFleet;
   /** True if the fleet's instances are processes, which use memory. */
   readonly runs: boolean;
 }
@@ -50,13 +50,13 @@ const kinds: readonly Kind[] = [
   {
     name: "instances of its own",
     variant: {},
-    open: (plan, parts) => new Fleet(plan, names, parts),
+    open: (plan, dependencies) => new Fleet(plan, names, dependencies),
     runs: true,
   },
   {
     name: "an instance on demand",
     variant: { InstanceType: "serverless", ServerlessConfig: { MemorySizeInMB: 1024, MaxConcurrency: 2 } },
-    open: (plan, parts) => new ServerlessFleet(plan, { names, concurrency }, parts),
+    open: (plan, dependencies) => new ServerlessFleet(plan, { names, concurrency }, dependencies),
     runs: true,
   },
   {
@@ -101,7 +101,7 @@ async function openKind({ variant, open }: Kind) {
   const node = nodeWith();
   const nodes = new Nodes({ nodes: [node], ...unrecorded });
   const agent = opening.use(new LocalInstanceAgent({ ...fleet, node, memory: nodes.memoryOf(node.id) }));
-  const parts: FleetDependencies = {
+  const dependencies: FleetDependencies = {
     fleet: { ...fleet, nodes, agentOf: () => agent, replacesLost: false },
     random: () => 0,
     newId: () => `i${(idCount += 1)}`,
@@ -128,7 +128,7 @@ async function openKind({ variant, open }: Kind) {
       ...variant,
     },
   };
-  const opened = opening.use(open(plan, parts));
+  const opened = opening.use(open(plan, dependencies));
   const closing = opening.move();
   return { fleet: opened, nodes, claims, [Symbol.asyncDispose]: () => closing.disposeAsync() };
 }

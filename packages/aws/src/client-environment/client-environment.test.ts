@@ -43,20 +43,20 @@ function tunnel(proxy: string, target: string): Promise<{ status: number; socket
   const basic = Buffer.from(`${username}:${password}`).toString("base64");
   const headers = username === "" ? {} : { "proxy-authorization": `Basic ${basic}` };
   return new Promise((resolve, reject) => {
-    const asked = request({ port, host: hostname, method: "CONNECT", path: target, headers, agent: false });
-    asked.on("connect", (response, socket) => resolve({ status: response.statusCode ?? 0, socket }));
-    asked.on("error", reject);
-    asked.end();
+    const outgoing = request({ port, host: hostname, method: "CONNECT", path: target, headers, agent: false });
+    outgoing.on("connect", (response, socket) => resolve({ status: response.statusCode ?? 0, socket }));
+    outgoing.on("error", reject);
+    outgoing.end();
   });
 }
 
-function answer(socket: Socket, host: string): Promise<string> {
+function respond(socket: Socket, host: string): Promise<string> {
   return new Promise((resolve, reject) => {
-    const asked = request({ createConnection: () => socket, host, path: "/x" }, (response) => {
+    const outgoing = request({ createConnection: () => socket, host, path: "/x" }, (response) => {
       response.setEncoding("utf8").on("data", resolve);
     });
-    asked.on("error", reject);
-    asked.end();
+    outgoing.on("error", reject);
+    outgoing.end();
   });
 }
 
@@ -69,7 +69,7 @@ function closeAll(...servers: readonly Closing[]): void {
 
 test("the proxy accepts CONNECT for the hosts of STS and connects to no other host", async () => {
   const elsewhere = createHttpServer((_, response) => response.end("elsewhere"));
-  const server = createHttpServer((asked, response) => response.end(`${asked.headers.host} ${asked.url}`));
+  const server = createHttpServer((requested, response) => response.end(`${requested.headers.host} ${requested.url}`));
   using _passedOn = attachConnectProxy(server, {
     certificate,
     hosts: stsHostNames(),
@@ -82,7 +82,7 @@ test("the proxy accepts CONNECT for the hosts of STS and connects to no other ho
     const inner = await tunnel(url, "sts.us-east-1.amazonaws.com:443");
     const servername = "sts.us-east-1.amazonaws.com";
     const secure = connectTls({ socket: inner.socket, servername, ca: certificate.certificatePem });
-    assert.equal(await answer(secure, servername), "sts.us-east-1.amazonaws.com:80 /x");
+    assert.equal(await respond(secure, servername), "sts.us-east-1.amazonaws.com:80 /x");
     for (const proxy of [url, url.replace("//", "//direct:guess@"), proxyUrl(url, "another-secret", null)])
       for (const target of [`127.0.0.1:${other}`, "169.254.169.254:80", "127.0.0.1:1"])
         assert.equal((await tunnel(proxy, target)).status, 403, `${proxy} ${target}`);
@@ -111,7 +111,7 @@ test("clients with the proxy's address are forwarded until the platform closes",
   const proxy = proxyUrl(`http://127.0.0.1:${port}`, secret, null);
   try {
     const outer = await tunnel(proxy, `127.0.0.1:${other}`);
-    assert.equal(await answer(outer.socket, "127.0.0.1"), "elsewhere");
+    assert.equal(await respond(outer.socket, "127.0.0.1"), "elsewhere");
     assert.equal((await tunnel(proxy, "127.0.0.1:1")).status, 502);
     const open = await tunnel(proxy, `127.0.0.1:${other}`);
     const ended = new Promise((resolve) => open.socket.once("close", resolve).resume());
@@ -125,10 +125,10 @@ test("clients with the proxy's address are forwarded until the platform closes",
 
 test("forwarded connections use the shell's earlier proxy with its credentials", async () => {
   const elsewhere = createHttpServer((_, response) => response.end("elsewhere"));
-  const asked: (string | undefined)[] = [];
+  const requested: (string | undefined)[] = [];
   const corporate = createHttpServer();
   corporate.on("connect", (incoming, socket: Socket) => {
-    asked.push(incoming.url, incoming.headers["proxy-authorization"]);
+    requested.push(incoming.url, incoming.headers["proxy-authorization"]);
     if (incoming.url === "refused.example:443") {
       socket.end("HTTP/1.1 403 Forbidden\r\n\r\n");
       return;
@@ -155,8 +155,8 @@ test("forwarded connections use the shell's earlier proxy with its credentials",
   const proxy = proxyUrl(url, secret, `http://me:p%40ss@127.0.0.1:${corporatePort}`);
   try {
     const outer = await tunnel(proxy, `elsewhere.example:${other}`);
-    assert.equal(await answer(outer.socket, "elsewhere.example"), "elsewhere");
-    assert.deepEqual(asked, [`elsewhere.example:${other}`, `Basic ${Buffer.from("me:p@ss").toString("base64")}`]);
+    assert.equal(await respond(outer.socket, "elsewhere.example"), "elsewhere");
+    assert.deepEqual(requested, [`elsewhere.example:${other}`, `Basic ${Buffer.from("me:p@ss").toString("base64")}`]);
     assert.equal((await tunnel(proxy, "refused.example:443")).status, 502);
   } finally {
     closeAll(server, elsewhere, corporate);
@@ -199,7 +199,7 @@ test("the proxy address contains the shell's earlier proxy, however often it is 
 test("a shell's earlier values are restored, whatever was printed in between", () => {
   const variable = fc.constantFrom("A", "B", "C", "D");
   const shell = fc.dictionary(variable, fc.string(), { noNullPrototype: true });
-  const wanted = fc.dictionary(variable, fc.option(fc.string()), { noNullPrototype: true });
+  const expected = fc.dictionary(variable, fc.option(fc.string()), { noNullPrototype: true });
   const changed = (from: Readonly<Record<string, string>>, changes: readonly ShellChange[]) => {
     const next = new Map(Object.entries(from));
     for (const [name, value] of changes) {
@@ -209,7 +209,7 @@ test("a shell's earlier values are restored, whatever was printed in between", (
     return Object.fromEntries(next);
   };
   fc.assert(
-    fc.property(shell, fc.array(wanted, { minLength: 1, maxLength: 4 }), (start, evaluated) => {
+    fc.property(shell, fc.array(expected, { minLength: 1, maxLength: 4 }), (start, evaluated) => {
       let now = start;
       for (const variables of evaluated) {
         now = changed(now, shellChanges(variables, now));

@@ -99,7 +99,7 @@ function connectThroughProxy(
   const authorization =
     upstream.username === "" ? {} : { "proxy-authorization": `Basic ${Buffer.from(user).toString("base64")}` };
   const secure = upstream.protocol === "https:";
-  const asked = (secure ? requestHttps : requestHttp)({
+  const request = (secure ? requestHttps : requestHttp)({
     method: "CONNECT",
     host: upstream.hostname.replace(/^\[(.*)\]$/, "$1"),
     port: upstream.port === "" ? (secure ? 443 : 80) : Number(upstream.port),
@@ -108,14 +108,14 @@ function connectThroughProxy(
     agent: false,
     timeout: upstreamMsMax,
   });
-  client.once("close", () => asked.destroy());
-  asked.once("timeout", () => asked.destroy(new Error("the proxy does not respond")));
-  asked.once("error", failed);
-  asked.once("response", (response) => {
+  client.once("close", () => request.destroy());
+  request.once("timeout", () => request.destroy(new Error("the proxy does not respond")));
+  request.once("error", failed);
+  request.once("response", (response) => {
     response.resume();
     failed();
   });
-  asked.once("connect", (response, outer, head) => {
+  request.once("connect", (response, outer, head) => {
     if (response.statusCode !== 200) {
       outer.destroy();
       return failed();
@@ -124,7 +124,7 @@ function connectThroughProxy(
     if (head.length > 0) outer.unshift(head);
     join(outer);
   });
-  asked.end();
+  request.end();
 }
 
 function refuse(socket: Socket, status: string): void {

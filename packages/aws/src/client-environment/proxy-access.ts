@@ -26,8 +26,8 @@ export function parseProxyAuthorization(header: string | undefined, secret: stri
   if (encoded === undefined) return null;
   const [user = "", password = ""] = Buffer.from(encoded, "base64").toString("utf8").split(":");
   const expected = Buffer.from(passwordOf(user, secret));
-  const given = Buffer.from(password);
-  if (given.byteLength !== expected.byteLength || !timingSafeEqual(given, expected)) return null;
+  const input = Buffer.from(password);
+  if (input.byteLength !== expected.byteLength || !timingSafeEqual(input, expected)) return null;
   return { upstream: upstreamOf(user) };
 }
 

@@ -17,10 +17,10 @@ export function shellChanges(variables: Readonly<Record<string, string | null>>,
   for (const name of Object.keys(variables)) {
     if (!before.has(name)) before.set(name, shell[name] ?? null);
   }
-  const given = [...before].filter(([name]) => !Object.hasOwn(variables, name));
-  for (const [name] of given) before.delete(name);
+  const input = [...before].filter(([name]) => !Object.hasOwn(variables, name));
+  for (const [name] of input) before.delete(name);
   const kept = Buffer.from(JSON.stringify(Object.fromEntries(before))).toString("base64");
-  return [...Object.entries(variables), ...given, [previousValuesVariable, kept]];
+  return [...Object.entries(variables), ...input, [previousValuesVariable, kept]];
 }
 
 /** Returns the changes that restore a shell's previous values. */

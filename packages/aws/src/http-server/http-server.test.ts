@@ -16,7 +16,7 @@ interface Held extends AsyncDisposable {
   readonly handOver: () => Promise<void>;
 }
 
-async function held(): Promise<Held> {
+async function pending(): Promise<Held> {
   const { server, close, handOver } = createPlatformServer(platformServerLimits);
   const openTo = queueRequests(server);
   const handled: string[] = [];
@@ -42,8 +42,8 @@ async function held(): Promise<Held> {
     open: () => openTo({ handle, attach }),
     close,
     handOver,
-    async arrived(wanted) {
-      while (state.arrivedCount < wanted) await new Promise<void>((resolve) => (state.wake = resolve));
+    async arrived(expected) {
+      while (state.arrivedCount < expected) await new Promise<void>((resolve) => (state.wake = resolve));
     },
     [Symbol.asyncDispose]: () => close(0),
   };
@@ -51,12 +51,12 @@ async function held(): Promise<Held> {
 
 async function send(port: number, path: string, body: string, expects = false): Promise<string> {
   const sending = ask({ port, path, method: "PUT", agent: false, headers: expects ? { expect: "100-continue" } : {} });
-  const answered = new Promise<IncomingMessage>((resolve, reject) => {
+  const response = new Promise<IncomingMessage>((resolve, reject) => {
     sending.once("response", resolve).once("error", reject);
   });
   if (expects) sending.once("continue", () => sending.end(body)).flushHeaders();
   else sending.end(body);
-  return Buffer.concat(await (await answered).toArray()).toString();
+  return Buffer.concat(await (await response).toArray()).toString();
 }
 
 function connected(port: number): Promise<Socket> {
@@ -66,8 +66,8 @@ function connected(port: number): Promise<Socket> {
 }
 
 test("requests that arrive before the platform is open wait, with their bodies, and are served once it is", async () => {
-  await using server = await held();
-  const answers = Promise.all([
+  await using server = await pending();
+  const responses = Promise.all([
     send(server.port, "/plain", "a body"),
     send(server.port, "/large", "x".repeat(1_000_000)),
     send(server.port, "/expecting", "sent after 100", true),
@@ -75,13 +75,13 @@ test("requests that arrive before the platform is open wait, with their bodies, 
   await server.arrived(3);
   assert.deepEqual(server.handled, []);
   server.open();
-  assert.deepEqual(await answers, ["/plain a body", `/large ${"x".repeat(1_000_000)}`, "/expecting sent after 100"]);
+  assert.deepEqual(await responses, ["/plain a body", `/large ${"x".repeat(1_000_000)}`, "/expecting sent after 100"]);
   assert.equal(await send(server.port, "/later", "1"), "/later 1");
   assert.equal(server.handled.length, 4, "each was handled once");
 });
 
 test("pipelined requests that waited are served in order", async () => {
-  await using server = await held();
+  await using server = await pending();
   const socket = await connected(server.port);
   socket.write("GET /1 HTTP/1.1\r\nHost: a\r\n\r\nGET /2 HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
   await server.arrived(2);
@@ -91,7 +91,7 @@ test("pipelined requests that waited are served in order", async () => {
 });
 
 test("the request of a client that has disconnected meanwhile is not executed", async () => {
-  await using server = await held();
+  await using server = await pending();
   const socket = await connected(server.port);
   socket.write("DELETE /left HTTP/1.1\r\nHost: a\r\n\r\n");
   await server.arrived(1);
@@ -99,15 +99,15 @@ test("the request of a client that has disconnected meanwhile is not executed", 
   socket.resetAndDestroy();
   await closed;
   // The server processes the disconnection in its own event loop tick; this later request is answered after that.
-  const answer = send(server.port, "/stayed", "");
+  const response = send(server.port, "/stayed", "");
   await server.arrived(2);
   server.open();
-  assert.equal(await answer, "/stayed ");
+  assert.equal(await response, "/stayed ");
   assert.deepEqual(server.handled, ["/stayed"]);
 });
 
 test("a closing server ends idle connections at once, and others after their responses", async () => {
-  await using server = await held();
+  await using server = await pending();
   const [silent, idle, busy] = [
     await connected(server.port),
     await connected(server.port),
@@ -128,7 +128,7 @@ test("a closing server ends idle connections at once, and others after their res
 });
 
 test("requests in flight when a server closes are aborted at the end of its grace period", async () => {
-  await using server = await held();
+  await using server = await pending();
   const busy = await connected(server.port);
   server.open();
   busy.write("PUT /busy HTTP/1.1\r\nHost: a\r\nContent-Length: 4\r\n\r\nbo");
@@ -138,7 +138,7 @@ test("requests in flight when a server closes are aborted at the end of its grac
 });
 
 test("a server that hands over its sockets serves the next request of a connection and then closes it", async () => {
-  await using server = await held();
+  await using server = await pending();
   const [used, unused] = [await connected(server.port), await connected(server.port)];
   server.open();
   used.write("GET /first HTTP/1.1\r\nHost: a\r\n\r\n");

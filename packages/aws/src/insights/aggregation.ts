@@ -90,8 +90,8 @@ class Moments implements Aggregation {
     this.#of = of;
   }
 
-  add(given: QueryValue): void {
-    const value = toQueryNumber(given);
+  add(input: QueryValue): void {
+    const value = toQueryNumber(input);
     if (value === null) return;
     this.#count += 1;
     this.#sum += value;
@@ -118,8 +118,8 @@ class Extreme implements Aggregation {
     this.#acceptsText = takesTexts;
   }
 
-  add(given: QueryValue): void {
-    const value = this.#acceptsText ? given : toQueryNumber(given);
+  add(input: QueryValue): void {
+    const value = this.#acceptsText ? input : toQueryNumber(input);
     if (value === null) return;
     if (this.#best === null || sortOrderOf(value, this.#best) * this.#direction > 0) this.#best = value;
   }
@@ -137,8 +137,8 @@ class Percentile implements Aggregation {
     this.#percent = percent;
   }
 
-  add(given: QueryValue): void {
-    const value = toQueryNumber(given);
+  add(input: QueryValue): void {
+    const value = toQueryNumber(input);
     if (value !== null) this.#values.add(value);
   }
 

@@ -115,10 +115,10 @@ const functions: Readonly<Record<string, QueryFunction>> = {
     argumentsMax: 3,
     of: ([value = null, part = null, by = null]) => {
       if (value === null || toQueryText(part) === "") return value;
-      const pieces = toQueryText(value).split(toQueryText(part));
+      const segments = toQueryText(value).split(toQueryText(part));
       // Checked before the join, because many occurrences of a long replacement would need too much memory.
-      if (pieces.length * toQueryText(by).length > lengthMax) return null;
-      return pieces.join(toQueryText(by)).slice(0, lengthMax);
+      if (segments.length * toQueryText(by).length > lengthMax) return null;
+      return segments.join(toQueryText(by)).slice(0, lengthMax);
     },
   },
   strcontains: {

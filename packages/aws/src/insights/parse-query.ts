@@ -130,10 +130,10 @@ function parse(reader: QueryTokenReader): QueryCommand {
   const word = reader.consume();
   if (word.kind === "expression") {
     const names = reader.checkedExpression(word, word.text).names.filter((name) => name !== null);
-    const given = reader.consumeKeyword("as") ? reader.list(() => reader.fieldName()) : null;
-    if (given === null && names.length === 0)
+    const input = reader.consumeKeyword("as") ? reader.list(() => reader.fieldName()) : null;
+    if (input === null && names.length === 0)
       throw reader.error("a regular expression with a named group expected", word);
-    return { do: "parse", of, pattern: { kind: "expression", text: word.text }, names: given ?? names };
+    return { do: "parse", of, pattern: { kind: "expression", text: word.text }, names: input ?? names };
   }
   if (word.kind !== "text") throw reader.error("a text or a regular expression expected", word);
   if (!reader.consumeKeyword("as")) throw reader.unexpected("as");

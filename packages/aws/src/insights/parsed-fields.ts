@@ -12,10 +12,10 @@ export function createFieldParser({ pattern, names }: Parse): (value: QueryValue
   if (pattern.kind === "glob") return globParser(pattern.text);
   const search = new LinearTimeRegex(pattern.text);
   const named = search.names.some((name) => name !== null);
-  const places = names.map((name, index) => (named ? search.names.indexOf(name) : index) + 1);
+  const positions = names.map((name, index) => (named ? search.names.indexOf(name) : index) + 1);
   return (value) => {
     const found = value === null ? null : search.find(toQueryText(value));
-    return found === null ? null : places.map((place) => (place === 0 ? null : (found[place] ?? null)));
+    return found === null ? null : positions.map((position) => (position === 0 ? null : (found[position] ?? null)));
   };
 }
 
@@ -29,12 +29,12 @@ function globParser(glob: string): (value: QueryValue) => readonly (string | nul
     if (begin === -1) return null;
     const found: string[] = [];
     let at = begin + first.length;
-    for (const [index, piece] of rest.entries()) {
-      const isOpen = piece === "" && index === rest.length - 1;
-      const end = isOpen ? text.length : text.indexOf(piece, at);
+    for (const [index, segment] of rest.entries()) {
+      const isOpen = segment === "" && index === rest.length - 1;
+      const end = isOpen ? text.length : text.indexOf(segment, at);
       if (end === -1) return null;
       found.push(text.slice(at, end));
-      at = end + piece.length;
+      at = end + segment.length;
     }
     return found;
   };

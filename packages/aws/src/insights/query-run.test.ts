@@ -141,7 +141,7 @@ test("sort, limit, dedup and display order, cut, deduplicate and choose fields",
 });
 
 test("an invalid query is rejected with the position of the error", () => {
-  for (const [query, place] of [
+  for (const [query, offset] of [
     ["", 0],
     ["fields", 6],
     ["filter status >", 15],
@@ -159,7 +159,7 @@ test("an invalid query is rejected with the position of the error", () => {
   ] as const) {
     assert.throws(
       () => parseQuery(query),
-      (error) => error instanceof QueryError && error.startOffset === place,
+      (error) => error instanceof QueryError && error.startOffset === offset,
       query,
     );
   }

@@ -15,8 +15,8 @@ const event = (message: string): QueryEvent => ({
 const query = (text: string) => ({ text, limit: 10_000, nowMs: 0 });
 const never = new AbortController().signal;
 
-async function* batches(count: number, messages: readonly string[], given: { count: number } = { count: 0 }) {
-  for (; given.count < count; given.count++) yield messages.map(event);
+async function* batches(count: number, messages: readonly string[], input: { count: number } = { count: 0 }) {
+  for (; input.count < count; input.count++) yield messages.map(event);
 }
 
 test("a thread runs a query over all batches of events", async () => {
@@ -40,11 +40,11 @@ test("a query that reaches a limit fails with that limit, and one whose source f
 
 test("an abort ends the thread amid an expression, and events are read no faster than the thread consumes them", async () => {
   const aborter = new AbortController();
-  const given = { count: 0 };
+  const input = { count: 0 };
   const slow = ["x".repeat(250_000)];
   const running = runQuery(
     query(`filter @message like /(?:${"(x?){30}".repeat(14)}y|z)/`),
-    batches(1000, slow, given),
+    batches(1000, slow, input),
     aborter.signal,
   );
   const ended = running.then(
@@ -52,8 +52,8 @@ test("an abort ends the thread amid an expression, and events are read no faster
     () => true,
   );
   const nextTick = () => new Promise<boolean>((resolve) => setImmediate(() => resolve(false)));
-  while (given.count < 1) assert(!(await Promise.race([ended, nextTick()])), "it ended before");
+  while (input.count < 1) assert(!(await Promise.race([ended, nextTick()])), "it ended before");
   aborter.abort(new Error("too late"));
   await assert.rejects(running, /too late/);
-  assert(given.count < 10, `${given.count} batches were read`);
+  assert(input.count < 10, `${input.count} batches were read`);
 });

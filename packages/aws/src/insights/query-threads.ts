@@ -36,7 +36,7 @@ class QueryThread implements AsyncDisposable {
   readonly #worker: Worker;
   readonly #done = Promise.withResolvers<QueryResult>();
   #inFlightCount = 0;
-  #taken = Promise.withResolvers<void>();
+  #acquired = Promise.withResolvers<void>();
 
   constructor(query: QueryThreadData) {
     const extension = import.meta.url.endsWith(".ts") ? "ts" : "js";
@@ -54,7 +54,7 @@ class QueryThread implements AsyncDisposable {
 
   fail(error: Error): void {
     this.#done.reject(error);
-    this.#taken.resolve();
+    this.#acquired.resolve();
   }
 
   /** Resolves when more events can be sent. */
@@ -62,8 +62,8 @@ class QueryThread implements AsyncDisposable {
     this.#post(events);
     this.#inFlightCount += 1;
     while (this.#inFlightCount >= batchesMax) {
-      await Promise.race([this.#taken.promise, this.#done.promise]);
-      this.#taken = Promise.withResolvers();
+      await Promise.race([this.#acquired.promise, this.#done.promise]);
+      this.#acquired = Promise.withResolvers();
     }
   }
 
@@ -81,7 +81,7 @@ class QueryThread implements AsyncDisposable {
     else if (message.kind === "too-large") this.fail(new QueryLimitExceeded(message.message));
     else {
       this.#inFlightCount -= 1;
-      this.#taken.resolve();
+      this.#acquired.resolve();
     }
   }
 

@@ -110,11 +110,11 @@ test("an instance's key writes and deletes only below its endpoint's outputs and
 
 test("the longer of a named prefix and another's output prefix decides, and model data is never written", () => {
   const bucket = "bkt";
-  const whole = keyOf({ objectPrefixes: [{ bucket, key: "" }] });
+  const complete = keyOf({ objectPrefixes: [{ bucket, key: "" }] });
   for (const action of [...reads, ...writes]) {
-    assert.ok(whole.may(action, "anything/1"), action);
-    assert.ok(!whole.may(action, "captures/other/1"), action);
-    assert.ok(!whole.may(action, "theirs/a.tar.gz"), action);
+    assert.ok(complete.may(action, "anything/1"), action);
+    assert.ok(!complete.may(action, "captures/other/1"), action);
+    assert.ok(!complete.may(action, "theirs/a.tar.gz"), action);
   }
   const exact = keyOf({ objectPrefixes: [{ bucket, key: "captures/other/" }] });
   assert.ok(exact.may("s3:GetObject", "captures/other/1"));
@@ -216,7 +216,7 @@ for (const { whose, own, others } of ownLogs) {
 }
 
 test("of all actions in the service tables, an instance's key may do only the listed ones on an object without an owner", () => {
-  const parts = { hosting: {} } as AwsServicesDependencies;
+  const dependencies = { hosting: {} } as AwsServicesDependencies;
   const iam = { store: null as never, clock: systemClock, randomBytes };
   const executionRole = { roleName: "r", sessionName: "s" };
   const rest = {
@@ -227,7 +227,7 @@ test("of all actions in the service tables, an instance's key may do only the li
     requestBytesMax: 1,
     allowedOrigins: new Set<string>(),
   };
-  const rows = awsServices({ ...parts, ...rest });
+  const rows = awsServices({ ...dependencies, ...rest });
   const { mayOn } = keyOf({ objectPrefixes: [{ bucket: "bkt", key: "out/" }] });
   const named = rows.flatMap((row) =>
     row.kind === "modelled"

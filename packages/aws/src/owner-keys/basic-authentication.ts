@@ -7,9 +7,9 @@ import type { RootKey } from "./owner-keys.ts";
  * authenticate this way.
  */
 export function hasOwnerKey({ headers }: Pick<IncomingMessage, "headers">, keys: readonly RootKey[]): boolean {
-  const given = /^Basic ([A-Za-z0-9+/]{1,2048}={0,2})$/i.exec(headers.authorization ?? "")?.[1];
-  if (given === undefined) return false;
-  const digest = digestOf(Buffer.from(given, "base64").toString());
+  const input = /^Basic ([A-Za-z0-9+/]{1,2048}={0,2})$/i.exec(headers.authorization ?? "")?.[1];
+  if (input === undefined) return false;
+  const digest = digestOf(Buffer.from(input, "base64").toString());
   // Compares with every key, each in constant time, so that the response time does not reveal a key.
   return (
     keys.filter((key) => timingSafeEqual(digest, digestOf(`${key.accessKeyId}:${key.secretAccessKey}`))).length > 0

@@ -72,14 +72,14 @@ async function generatedKeys(path: string): Promise<string> {
   const kept = await readOrNull(path);
   if (kept !== null) return kept;
   const accessKeyId = `GALA${base32(randomBytes(keyIdBytes))}`;
-  const made = keysText({ accessKeyId, secretAccessKey: randomBytes(secretBytes).toString("base64") });
+  const created = keysText({ accessKeyId, secretAccessKey: randomBytes(secretBytes).toString("base64") });
   await makeDirectory(dirname(path));
   const partial = `${path}.${process.pid}.${randomBytes(4).toString("hex")}`;
   try {
-    await writeFile(partial, made, { mode: 0o600, flag: "wx" });
+    await writeFile(partial, created, { mode: 0o600, flag: "wx" });
     await chmod(partial, 0o600);
     await link(partial, path);
-    return made;
+    return created;
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
     return await readFile(path, "utf8");

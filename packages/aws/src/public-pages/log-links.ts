@@ -34,8 +34,8 @@ export function createLogLinks({ url, secret, clock }: LogLinksOptions): LogLink
       const path = group.replace(/^\//, "").split("/").map(encodeURIComponent).join("/");
       return `${url}${pathPrefix}${path}?until=${until}&token=${tokenOf(group, until)}#logEventViewer:group=${group}`;
     },
-    groupOf(asked) {
-      const match = /^\/logs\/([^?]+)\?until=(\d{1,15})&token=([0-9a-f]{32})$/.exec(asked);
+    groupOf(requested) {
+      const match = /^\/logs\/([^?]+)\?until=(\d{1,15})&token=([0-9a-f]{32})$/.exec(requested);
       if (match === null) return null;
       const until = Number(match[2]);
       let group: string;

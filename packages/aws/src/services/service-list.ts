@@ -35,6 +35,6 @@ type IntersectionOf<Union> = (Union extends unknown ? (part: Union) => void : ne
   ? All
   : never;
 
-export function awsServices(parts: AwsServicesDependencies): readonly ServiceRow[] {
-  return services.map((service): ServiceRow => service(parts));
+export function awsServices(dependencies: AwsServicesDependencies): readonly ServiceRow[] {
+  return services.map((service): ServiceRow => service(dependencies));
 }

@@ -98,7 +98,7 @@ for (const [form, sign, base] of forms) {
   });
 
   test(`a signature for one service is invalid for another, in the ${form}`, () => {
-    for (const [signed, answers] of [
+    for (const [signed, responses] of [
       ["s3", "sagemaker"],
       ["monitoring", "sagemaker"],
       ["sagemaker", "s3"],
@@ -106,7 +106,7 @@ for (const [form, sign, base] of forms) {
     ] as const) {
       const request = sign({}, base, signed);
       authenticator.verify(request, null, signed);
-      assert.throws(() => authenticator.verify(request, null, answers), reason("wrong-service"));
+      assert.throws(() => authenticator.verify(request, null, responses), reason("wrong-service"));
     }
   });
 }

@@ -131,9 +131,9 @@ export class Authenticator {
     const known = this.#signingKeys.get(name);
     if (known !== undefined) return known;
     if (this.#signingKeys.size >= signingKeysMax) this.#signingKeys.clear();
-    const made = signingKey(credential.secretAccessKey, scope.date, scope.region, scope.service);
-    this.#signingKeys.set(name, made);
-    return made;
+    const created = signingKey(credential.secretAccessKey, scope.date, scope.region, scope.service);
+    this.#signingKeys.set(name, created);
+    return created;
   }
 
   #verifyHeader(request: SignedRequest, bodySha256: string | null): Proven {

@@ -5,7 +5,7 @@ import { ChunkFramingError, ChunkSizeError, decodeAwsChunked } from "./aws-chunk
 import { threadCpuMs } from "@galatea/base/core/cpu-time-fixture.ts";
 import { emptySha256, hmacSha256, sha256Hex, signingKey } from "./signature.ts";
 
-async function* pieces(data: Buffer, cuts: readonly number[]): AsyncGenerator<Buffer> {
+async function* segments(data: Buffer, cuts: readonly number[]): AsyncGenerator<Buffer> {
   let from = 0;
   for (const cut of [...cuts.map((at) => at % (data.byteLength + 1)).sort((a, b) => a - b), data.byteLength]) {
     if (cut > from) yield data.subarray(from, cut);
@@ -16,7 +16,7 @@ async function* pieces(data: Buffer, cuts: readonly number[]): AsyncGenerator<Bu
 async function decode(data: Buffer, cuts: readonly number[], chain: Parameters<typeof decodeAwsChunked>[1]["chain"]) {
   const trailers = new Map<string, string>();
   const chunks: Buffer[] = [];
-  for await (const chunk of decodeAwsChunked(pieces(data, cuts), { chain, trailers })) chunks.push(chunk);
+  for await (const chunk of decodeAwsChunked(segments(data, cuts), { chain, trailers })) chunks.push(chunk);
   return { body: Buffer.concat(chunks), trailers };
 }
 
@@ -50,8 +50,8 @@ test("a trailer is signed after the last chunk", async () => {
   const last = sign("AWS4-HMAC-SHA256-PAYLOAD", chain.timestamp, chain.scope, chain.seed, emptySha256, emptySha256);
   const trailer = "x-amz-checksum-crc32:AAAAAA==";
   const signature = sign("AWS4-HMAC-SHA256-TRAILER", chain.timestamp, chain.scope, last, sha256Hex(`${trailer}\n`));
-  const body = (given: string) =>
-    Buffer.from(`0;chunk-signature=${last}\r\n${trailer}\r\nx-amz-trailer-signature:${given}\r\n\r\n`);
+  const body = (input: string) =>
+    Buffer.from(`0;chunk-signature=${last}\r\n${trailer}\r\nx-amz-trailer-signature:${input}\r\n\r\n`);
   assert.equal((await decode(body(signature), [], chain)).trailers.get("x-amz-checksum-crc32"), "AAAAAA==");
   await assert.rejects(decode(body("0".repeat(64)), [], chain), /does not match/);
 });
@@ -66,12 +66,12 @@ test("property: a body in any chunks and reads is decoded, and a truncated one i
       const framed = chunks.map((chunk) =>
         Buffer.concat([Buffer.from(`${chunk.length.toString(16)}\r\n`), chunk, Buffer.from("\r\n")]),
       );
-      const whole = Buffer.concat([...framed, Buffer.from("0\r\nx-amz-checksum-crc32:abc\r\n\r\n")]);
-      const { body, trailers } = await decode(whole, cuts, null);
+      const complete = Buffer.concat([...framed, Buffer.from("0\r\nx-amz-checksum-crc32:abc\r\n\r\n")]);
+      const { body, trailers } = await decode(complete, cuts, null);
       assert.deepEqual(body, Buffer.concat(chunks));
       assert.equal(trailers.get("x-amz-checksum-crc32"), "abc");
       const length = Buffer.concat(framed).byteLength;
-      await assert.rejects(decode(whole.subarray(0, cutAt % (length + 1)), cuts, null), ChunkFramingError);
+      await assert.rejects(decode(complete.subarray(0, cutAt % (length + 1)), cuts, null), ChunkFramingError);
     }),
   );
 });

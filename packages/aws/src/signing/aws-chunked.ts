@@ -46,10 +46,10 @@ export async function* decodeAwsChunked(
     if (byteLength < chunkBytesMin && ++smallCount > smallChunksMax) throw new ChunkSizeError("too many small chunks");
     const hash = options.chain === null ? null : createHash("sha256");
     for (let left = byteLength; left > 0;) {
-      const piece = await reader.bytes(left);
-      hash?.update(piece);
-      left -= piece.byteLength;
-      yield piece;
+      const segment = await reader.bytes(left);
+      hash?.update(segment);
+      left -= segment.byteLength;
+      yield segment;
     }
     if (byteLength > 0 && (await reader.line()) !== "")
       throw new ChunkFramingError("a chunk is longer than its head says");
@@ -62,14 +62,14 @@ export async function* decodeAwsChunked(
   if (!(await reader.atEnd())) throw new ChunkFramingError("bytes follow the last chunk");
 }
 
-function verifyChunk(chain: ChunkChain, previous: string, hash: string, given: string): string {
+function verifyChunk(chain: ChunkChain, previous: string, hash: string, input: string): string {
   const text = ["AWS4-HMAC-SHA256-PAYLOAD", chain.timestamp, chain.scope, previous, emptySha256, hash].join("\n");
-  return verified(chain, text, given);
+  return verified(chain, text, input);
 }
 
-function verified(chain: ChunkChain, text: string, given: string): string {
+function verified(chain: ChunkChain, text: string, input: string): string {
   const expected = hmacSha256(chain.key, text).toString("hex");
-  if (signatureEquals(expected, given)) return expected;
+  if (signatureEquals(expected, input)) return expected;
   throw new SignatureFailure(
     "mismatch",
     "The chunk signature we calculated does not match the signature you provided.",
@@ -112,9 +112,9 @@ class LineReader {
   async bytes(bytesMax: number): Promise<Buffer> {
     if (this.#rest.byteLength === 0) await this.#more();
     if (this.#ended) throw new ChunkFramingError("the body ended inside a chunk");
-    const piece = this.#rest.subarray(0, bytesMax);
-    this.#rest = this.#rest.subarray(piece.byteLength);
-    return piece;
+    const segment = this.#rest.subarray(0, bytesMax);
+    this.#rest = this.#rest.subarray(segment.byteLength);
+    return segment;
   }
 
   async line(): Promise<string> {

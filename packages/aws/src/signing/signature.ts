@@ -56,8 +56,8 @@ export function stringToSign(timestamp: string, scope: string, canonical: string
   return ["AWS4-HMAC-SHA256", timestamp, scope, sha256Hex(canonical)].join("\n");
 }
 
-export function signatureEquals(expected: string, given: string): boolean {
+export function signatureEquals(expected: string, input: string): boolean {
   const a = Buffer.from(expected);
-  const b = Buffer.from(given);
+  const b = Buffer.from(input);
   return a.byteLength === b.byteLength && timingSafeEqual(a, b);
 }

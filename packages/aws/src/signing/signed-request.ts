@@ -51,10 +51,10 @@ export function rawQueryOf(url: string): (readonly [string, string])[] {
   const at = url.indexOf("?");
   if (at === -1) return [];
   const pairs: (readonly [string, string])[] = [];
-  for (const part of url.slice(at + 1).split("&")) {
-    if (part === "") continue;
-    const equals = part.indexOf("=");
-    pairs.push(equals === -1 ? [part, ""] : [part.slice(0, equals), part.slice(equals + 1)]);
+  for (const segment of url.slice(at + 1).split("&")) {
+    if (segment === "") continue;
+    const equals = segment.indexOf("=");
+    pairs.push(equals === -1 ? [segment, ""] : [segment.slice(0, equals), segment.slice(equals + 1)]);
   }
   return pairs;
 }
@@ -100,10 +100,10 @@ export function parseAuthorization(header: string | undefined): AuthorizationHea
 }
 
 export function parseCredential(text: string | undefined): (CredentialScope & { readonly date: string }) | null {
-  const parts = (text ?? "").split("/");
+  const segments = (text ?? "").split("/");
   // An access key may contain a slash, so the scope's four parts are counted from the end.
-  const [date, region, service, terminator] = parts.slice(-4);
-  const accessKeyId = parts.slice(0, -4).join("/");
+  const [date, region, service, terminator] = segments.slice(-4);
+  const accessKeyId = segments.slice(0, -4).join("/");
   if (accessKeyId === "" || date === undefined || region === undefined || service === undefined) return null;
   return terminator === "aws4_request" ? { accessKeyId, date, region, service } : null;
 }

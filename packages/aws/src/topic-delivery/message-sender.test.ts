@@ -11,11 +11,11 @@ const both = { toThisMachine: true, toPrivateNetworks: true };
 const message = { headers: {}, body: "{}" };
 
 /** Returns a resolver that knows one name. Each lookup returns the next list of addresses. */
-function resolverOf(answers: readonly (readonly string[])[]) {
-  let asked = 0;
+function resolverOf(responses: readonly (readonly string[])[]) {
+  let requestCount = 0;
   type Done = (error: Error | null, addresses: LookupAddress[]) => void;
   const resolve = (_name: string, _options: LookupAllOptions, done: Done) => {
-    const addresses = answers[Math.min(asked++, answers.length - 1)] ?? [];
+    const addresses = responses[Math.min(requestCount++, responses.length - 1)] ?? [];
     done(
       null,
       addresses.map((address) => ({ address, family: address.includes(":") ? 6 : 4 })),

@@ -100,8 +100,8 @@ export function createMessageSender(
   options: MessageSenderOptions,
   resolve: typeof resolveName = resolveName,
 ): SendMessage {
-  const lookup: LookupFunction = (hostname, asked: LookupOptions, done) => {
-    resolve(hostname, { ...asked, all: true }, (error, addresses: LookupAddress[]) => {
+  const lookup: LookupFunction = (hostname, requested: LookupOptions, done) => {
+    resolve(hostname, { ...requested, all: true }, (error, addresses: LookupAddress[]) => {
       if (error !== null) return done(error, "", 0);
       for (const { address } of addresses) {
         const refusal = rejectedAddress(address, options);
@@ -109,7 +109,7 @@ export function createMessageSender(
       }
       const [first] = addresses;
       if (first === undefined) return done(new Error(`${hostname} has no address`), "", 0);
-      if (asked.all === true) return done(null, addresses);
+      if (requested.all === true) return done(null, addresses);
       done(null, first.address, first.family);
     });
   };

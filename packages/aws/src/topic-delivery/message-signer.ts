@@ -47,13 +47,13 @@ async function makeKept(path: string, clock: Clock): Promise<KeptKey> {
   const rsaKey: KeyObject = generated.privateKey;
   const nowMs = clock.epochMs();
   const untilMs = nowMs + 10 * yearMs;
-  const made = createCertificate({
+  const created = createCertificate({
     names: ["sns.amazonaws.com"],
     notBefore: new Date(nowMs - yearMs / 365),
     notAfter: new Date(untilMs),
     rsaKey,
   });
-  const keptKey = { ...made, untilMs };
+  const keptKey = { ...created, untilMs };
   await mkdir(join(path, ".."), { recursive: true, mode: 0o700 });
   const partial = `${path}.${process.pid}`;
   await writeFile(partial, JSON.stringify(keptKey), { mode: 0o600, flush: true });

@@ -28,7 +28,7 @@ export function topicPages(topics: Topics, signer: MessageSigner): TopicPages {
 async function confirmed(topics: Topics, query: URLSearchParams): Promise<TopicPage> {
   const authenticates = query.get("AuthenticateOnUnsubscribe") === "true";
   const { arn } = await topics.confirm(query.get("TopicArn") ?? "", query.get("Token") ?? "", !authenticates);
-  return answer("ConfirmSubscription", `<SubscriptionArn>${arn}</SubscriptionArn>`);
+  return respond("ConfirmSubscription", `<SubscriptionArn>${arn}</SubscriptionArn>`);
 }
 
 async function left(topics: Topics, query: URLSearchParams): Promise<TopicPage> {
@@ -37,10 +37,10 @@ async function left(topics: Topics, query: URLSearchParams): Promise<TopicPage> 
     throw new AwsError("AuthorizationError", "This subscription can only be deleted by a signed request.");
   }
   await topics.unsubscribe(arn);
-  return answer("Unsubscribe", null);
+  return respond("Unsubscribe", null);
 }
 
-function answer(action: string, result: string | null): TopicPage {
+function respond(action: string, result: string | null): TopicPage {
   const body = result === null ? "" : `<${action}Result>${result}</${action}Result>`;
   return {
     type: "text/xml",

@@ -190,8 +190,8 @@ export class Deliveries implements AsyncDisposable {
     const { limits, clock, receivesPerSecondMax } = this.#options;
     const nowMs = clock.epochMs();
     let nextMs = Infinity;
-    for (let isBegun = true; isBegun;) {
-      isBegun = false;
+    for (let isStarted = true; isStarted;) {
+      isStarted = false;
       // Iterates over a copy. A subscription moves to the end of the map when it is served, and must not be served
       // twice in one round.
       for (const [arn, line] of Array.from(this.#lines)) {
@@ -208,7 +208,7 @@ export class Deliveries implements AsyncDisposable {
         if (mostPerSecond !== null) line.nextMs = nowMs + 1000 / mostPerSecond;
         this.#lines.delete(arn);
         this.#lines.set(arn, line);
-        isBegun = true;
+        isStarted = true;
         this.#begin(line, due);
       }
     }
@@ -251,28 +251,28 @@ export class Deliveries implements AsyncDisposable {
     const outcome = await send(ready.endpoint, ready.message, limit.signal);
     closing.throwIfAborted();
     const { retries } = ready.policy;
-    const move = decideAfterAttempt(delivery, outcome, { retries, nowMs: clock.epochMs() });
+    const decision = decideAfterAttempt(delivery, outcome, { retries, nowMs: clock.epochMs() });
     const { messageId, topicArn } = delivery.message;
-    if (move.do === "retry") {
-      const body = JSON.stringify(move.delivery);
+    if (decision.do === "retry") {
+      const body = JSON.stringify(decision.delivery);
       await this.#persist(delivery, [{ do: "put", kind, key, body, expects: "any" }], closing);
-      return move.delivery.notBeforeMs;
+      return decision.delivery.notBeforeMs;
     }
-    const gone: DocumentChange = { do: "delete", kind, key, expects: "any" };
-    if (move.do === "forget") await this.#persist(delivery, [gone], closing);
+    const removed: DocumentChange = { do: "delete", kind, key, expects: "any" };
+    if (decision.do === "forget") await this.#persist(delivery, [removed], closing);
     else {
       logger.warning("a message could not be delivered", {
         messageId,
         subscription: delivery.subscriptionArn,
-        why: move.why,
+        why: decision.why,
       });
-      const buried = this.#keepUndelivered(key, JSON.stringify({ ...delivery, why: move.why }));
-      await this.#persist(delivery, [gone, ...buried.changes], closing);
+      const buried = this.#keepUndelivered(key, JSON.stringify({ ...delivery, why: decision.why }));
+      await this.#persist(delivery, [removed, ...buried.changes], closing);
       buried.written();
     }
-    const isDelivered = move.do === "forget";
-    ended({ delivery, endpoint: ready.endpoint, isDelivered, outcome, why: isDelivered ? null : move.why });
-    record(topicArn, move.do === "forget" ? "NumberOfNotificationsDelivered" : "NumberOfNotificationsFailed", 1);
+    const isDelivered = decision.do === "forget";
+    ended({ delivery, endpoint: ready.endpoint, isDelivered, outcome, why: isDelivered ? null : decision.why });
+    record(topicArn, decision.do === "forget" ? "NumberOfNotificationsDelivered" : "NumberOfNotificationsFailed", 1);
     return null;
   }
 

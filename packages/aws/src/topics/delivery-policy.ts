@@ -211,11 +211,11 @@ export function effectivePolicyText(
 ): string {
   const { retries, throttle, request } = members[level];
   const { receivesPerSecondMax, contentType } = policy;
-  const told = {
+  const reported = {
     [retries]: policy.retries,
     ...(receivesPerSecondMax === null ? {} : { [throttle]: { maxReceivesPerSecond: receivesPerSecondMax } }),
     [request]: { headerContentType: contentType },
   };
-  if (level === "subscription") return JSON.stringify({ ...told, sicklyRetryPolicy: null });
-  return JSON.stringify({ http: { ...told, disableSubscriptionOverrides: !mayBeOverridden } });
+  if (level === "subscription") return JSON.stringify({ ...reported, sicklyRetryPolicy: null });
+  return JSON.stringify({ http: { ...reported, disableSubscriptionOverrides: !mayBeOverridden } });
 }

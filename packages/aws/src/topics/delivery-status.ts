@@ -31,10 +31,10 @@ export function deliveryStatus(
   const { feedback } = topic;
   if (feedback === null || ended.delivery.message.type !== "Notification") return null;
   const { successRole, successSampleRate, failureRole } = feedback;
-  const isWanted = ended.isDelivered
+  const isDesired = ended.isDelivered
     ? successRole !== null && at.chance * 100 < successSampleRate
     : failureRole !== null;
-  if (!isWanted) return null;
+  if (!isDesired) return null;
   const { delivery, endpoint, outcome, isDelivered, why } = ended;
   const { messageId, topicArn, text, timestampMs } = delivery.message;
   const status = outcome?.kind === "answered" ? outcome.status : 0;

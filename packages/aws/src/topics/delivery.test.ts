@@ -14,7 +14,7 @@ const message = {
 const delivery = (attemptCount: number): Delivery => ({ subscriptionArn: "s", message, attemptCount, notBeforeMs: 0 });
 const again: AttemptOutcome = { kind: "unreachable", why: "no answer" };
 
-const moves: readonly { readonly outcome: AttemptOutcome; readonly before: number; readonly does: string }[] = [
+const rows: readonly { readonly outcome: AttemptOutcome; readonly before: number; readonly does: string }[] = [
   { outcome: { kind: "answered", status: 200 }, before: 0, does: "forget" },
   { outcome: { kind: "answered", status: 299 }, before: 3, does: "forget" },
   { outcome: { kind: "answered", status: 302 }, before: 0, does: "retry" },
@@ -28,14 +28,14 @@ const moves: readonly { readonly outcome: AttemptOutcome; readonly before: numbe
   { outcome: { kind: "forbidden", why: "this machine" }, before: 0, does: "give-up" },
 ];
 
-for (const { outcome, before, does } of moves) {
-  const said = outcome.kind === "answered" ? `answered ${outcome.status}` : outcome.kind;
-  test(`a message with ${before} earlier attempts whose response is ${said}: ${does}`, () => {
+for (const { outcome, before, does } of rows) {
+  const text = outcome.kind === "answered" ? `answered ${outcome.status}` : outcome.kind;
+  test(`a message with ${before} earlier attempts whose response is ${text}: ${does}`, () => {
     const { retries } = defaultDeliveryPolicy;
-    const move = decideAfterAttempt(delivery(before), outcome, { retries, nowMs: 1000 });
-    assert.equal(move.do, does);
-    if (move.do === "retry") {
-      assert.deepEqual([move.delivery.attemptCount, move.delivery.notBeforeMs], [before + 1, 21_000]);
+    const decision = decideAfterAttempt(delivery(before), outcome, { retries, nowMs: 1000 });
+    assert.equal(decision.do, does);
+    if (decision.do === "retry") {
+      assert.deepEqual([decision.delivery.attemptCount, decision.delivery.notBeforeMs], [before + 1, 21_000]);
     }
   });
 }

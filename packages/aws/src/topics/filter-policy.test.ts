@@ -23,9 +23,9 @@ const verdict = (
 /** Evaluates a filter to its end, and returns its verdict and its number of steps. */
 function lookedAt(policy: FilterPolicy, message: FilteredMessage) {
   const looking = evaluateFilter(policy, message);
-  for (let pieces = 1; ; pieces += 1) {
-    const piece = looking.next();
-    if (piece.done === true) return { verdict: piece.value, pieces };
+  for (let chunkCount = 1; ; chunkCount += 1) {
+    const chunk = looking.next();
+    if (chunk.done === true) return { verdict: chunk.value, pieces: chunkCount };
   }
 }
 
@@ -165,8 +165,8 @@ for (const [policy, scope, words] of refusals) {
 const slow: readonly [what: string, rules: readonly unknown[], value: unknown, piecesMin: number][] = [
   [
     "addresses in networks",
-    Array.from({ length: 30 }, (_, place) => ({ cidr: `10.${place}.0.0/24` })),
-    Array.from({ length: 22_000 }, (_, place) => `1.1.${place >> 8}.${place & 255}`),
+    Array.from({ length: 30 }, (_, position) => ({ cidr: `10.${position}.0.0/24` })),
+    Array.from({ length: 22_000 }, (_, position) => `1.1.${position >> 8}.${position & 255}`),
     140,
   ],
   [
@@ -175,7 +175,12 @@ const slow: readonly [what: string, rules: readonly unknown[], value: unknown, p
     "a".repeat(260_000),
     15,
   ],
-  ["numbers", Array.from({ length: 30 }, (_, place) => -place - 1), Array.from({ length: 125_000 }, () => 1), 750],
+  [
+    "numbers",
+    Array.from({ length: 30 }, (_, position) => -position - 1),
+    Array.from({ length: 125_000 }, () => 1),
+    750,
+  ],
 ];
 
 for (const [what, rulesOfName, value, piecesMin] of slow) {

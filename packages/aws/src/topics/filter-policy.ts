@@ -53,7 +53,7 @@ interface Reading {
   readonly paths: Set<string>;
 }
 
-interface Place {
+interface Location {
   readonly path: string;
   /** Number of enclosing names. */
   readonly depth: number;
@@ -66,9 +66,9 @@ interface Place {
  * Reads the clauses of an object. Also returns the number of combinations so far, to which each list contributes its
  * length times its depth.
  */
-function readClauses(json: Readonly<Record<string, unknown>>, place: Place, reading: Reading) {
-  const { path, depth, combinations } = place;
-  const level = place.level + 1;
+function readClauses(json: Readonly<Record<string, unknown>>, location: Location, reading: Reading) {
+  const { path, depth, combinations } = location;
+  const level = location.level + 1;
   if (depth > 1 && reading.scope === "MessageAttributes") throw new FilterPolicyError(nestedText);
   if (level > levelsMax) throw new FilterPolicyError("Filter policy is too complex");
   const clauses: Clause[] = [];

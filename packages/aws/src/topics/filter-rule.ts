@@ -70,17 +70,17 @@ function isWithin(value: number, { comparison, bound }: { readonly comparison: C
  * Returns whether a text contains the parts in order. Each part is searched after the previous one. The first
  * occurrence suffices, so there is no backtracking.
  */
-function matchesParts(parts: readonly string[], text: string): boolean {
-  const first = parts[0] ?? "";
-  const last = parts.at(-1) ?? "";
-  if (parts.length === 1) return text === first;
+function matchesParts(segments: readonly string[], text: string): boolean {
+  const first = segments[0] ?? "";
+  const last = segments.at(-1) ?? "";
+  if (segments.length === 1) return text === first;
   if (!text.startsWith(first) || text.length < first.length + last.length || !text.endsWith(last)) return false;
   let from = first.length;
   const to = text.length - last.length;
-  for (const part of parts.slice(1, -1)) {
-    const at = text.indexOf(part, from);
-    if (at === -1 || at + part.length > to) return false;
-    from = at + part.length;
+  for (const segment of segments.slice(1, -1)) {
+    const at = text.indexOf(segment, from);
+    if (at === -1 || at + segment.length > to) return false;
+    from = at + segment.length;
   }
   return true;
 }

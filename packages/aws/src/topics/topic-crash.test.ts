@@ -32,7 +32,7 @@ const topic: Topic = {
   deliveryPolicy: null,
   feedback: null,
 };
-const asked = {
+const requested = {
   topicArn: arn,
   protocol: "http",
   endpoint: "http://receiver/",
@@ -48,7 +48,7 @@ interface Outside {
   readonly statuses: readonly number[];
 }
 
-class World implements AsyncDisposable {
+class CrashFixture implements AsyncDisposable {
   topics!: Topics;
   readonly received: string[];
   /** Statuses of the next responses. When the list is empty, the status is 200. */
@@ -59,16 +59,16 @@ class World implements AsyncDisposable {
     this.statuses = [...statuses];
   }
 
-  static async open(memory: DocumentMemory, outside: Outside | null): Promise<World> {
-    const world = new World(outside ?? { received: [], statuses: [] });
+  static async open(memory: DocumentMemory, outside: Outside | null): Promise<CrashFixture> {
+    const fixture = new CrashFixture(outside ?? { received: [], statuses: [] });
     let count = 0;
     const newId = () => `00000000-0000-0000-0000-${String((count += 1)).padStart(12, "0")}`;
-    world.topics = await Topics.open({
+    fixture.topics = await Topics.open({
       documents: new MemoryDocuments(memory),
       limits: { ...topicLimits, ...deliveryLimits },
       send: (_url, { body }) => {
-        const status = world.statuses.shift() ?? 200;
-        if (status === 200) world.received.push(body.startsWith("{") ? "token" : body);
+        const status = fixture.statuses.shift() ?? 200;
+        if (status === 200) fixture.received.push(body.startsWith("{") ? "token" : body);
         return Promise.resolve({ kind: "answered", status });
       },
       links: { certificateUrl: "c", subscribeUrl: () => "s", unsubscribeUrl: () => "u" },
@@ -81,7 +81,7 @@ class World implements AsyncDisposable {
       clock: fast,
       logger: silentLogger,
     });
-    return world;
+    return fixture;
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -101,7 +101,7 @@ interface Found {
   readonly messages: readonly [underWay: number, dead: number];
 }
 
-function found({ topics, received }: World, { held }: DocumentMemory): Promise<Found> {
+function found({ topics, received }: CrashFixture, { held }: DocumentMemory): Promise<Found> {
   const count = (of: string) => [...held.values()].filter(({ kind }) => kind === of).length;
   return Promise.resolve({
     topics: topics
@@ -122,31 +122,31 @@ const alone: Found = { ...none, topics: "told" };
 const pending: Found = { ...alone, subscriptions: "pending", received: "token" };
 const confirmed: Found = { ...pending, subscriptions: "confirmed" };
 
-const create = (world: World) => world.topics.create(topic);
+const create = (fixture: CrashFixture) => fixture.topics.create(topic);
 
-async function subscribe(world: World): Promise<void> {
-  await create(world);
-  await world.topics.subscribe(asked);
-  await eventually(() => world.received.includes("token"));
+async function subscribe(fixture: CrashFixture): Promise<void> {
+  await create(fixture);
+  await fixture.topics.subscribe(requested);
+  await eventually(() => fixture.received.includes("token"));
 }
 
-const confirm = (world: World) => world.topics.confirm(arn, "token", true);
+const confirm = (fixture: CrashFixture) => fixture.topics.confirm(arn, "token", true);
 
-async function joined(world: World): Promise<void> {
-  await subscribe(world);
-  await confirm(world);
+async function joined(fixture: CrashFixture): Promise<void> {
+  await subscribe(fixture);
+  await confirm(fixture);
 }
 
-const only = (world: World) => world.topics.subscriptions(arn)[0]?.arn ?? "";
-const publish = (text: string) => (world: World) =>
-  world.topics.publish({ topicArn: arn, subject: null, text, attributes: {} });
+const only = (fixture: CrashFixture) => fixture.topics.subscriptions(arn)[0]?.arn ?? "";
+const publish = (text: string) => (fixture: CrashFixture) =>
+  fixture.topics.publish({ topicArn: arn, subject: null, text, attributes: {} });
 
-const rows: readonly RecordedTransition<World, Found>[] = [
-  { what: "a topic is created", ask: create, orElse: [none], end: alone, writesMin: 1 },
+const rows: readonly RecordedTransition<CrashFixture, Found>[] = [
+  { what: "a topic is created", request: create, orElse: [none], end: alone, writesMin: 1 },
   {
     what: "a topic is changed",
     given: create,
-    ask: (world) => world.topics.change(arn, (each) => ({ ...each, displayName: " all" })),
+    request: (fixture) => fixture.topics.change(arn, (each) => ({ ...each, displayName: " all" })),
     orElse: [alone],
     end: { ...alone, topics: "told all" },
     writesMin: 1,
@@ -154,7 +154,7 @@ const rows: readonly RecordedTransition<World, Found>[] = [
   {
     what: "a topic is deleted with its subscriptions",
     given: joined,
-    ask: (world) => world.topics.delete(arn),
+    request: (fixture) => fixture.topics.delete(arn),
     orElse: [confirmed],
     end: { ...none, received: "token" },
     writesMin: 1,
@@ -162,16 +162,16 @@ const rows: readonly RecordedTransition<World, Found>[] = [
   {
     what: "somebody subscribes",
     given: create,
-    ask: (world) => world.topics.subscribe(asked),
+    request: (fixture) => fixture.topics.subscribe(requested),
     orElse: [alone],
     end: pending,
     writesMin: 2,
   },
-  { what: "somebody confirms", given: subscribe, ask: confirm, orElse: [pending], end: confirmed, writesMin: 1 },
+  { what: "somebody confirms", given: subscribe, request: confirm, orElse: [pending], end: confirmed, writesMin: 1 },
   {
     what: "a subscription is changed",
     given: joined,
-    ask: (world) => world.topics.changeSubscription(only(world), (each) => ({ ...each, isRaw: false })),
+    request: (fixture) => fixture.topics.changeSubscription(only(fixture), (each) => ({ ...each, isRaw: false })),
     orElse: [confirmed],
     end: { ...confirmed, subscriptions: "confirmed signed" },
     writesMin: 1,
@@ -179,7 +179,7 @@ const rows: readonly RecordedTransition<World, Found>[] = [
   {
     what: "somebody leaves",
     given: joined,
-    ask: (world) => world.topics.unsubscribe(only(world)),
+    request: (fixture) => fixture.topics.unsubscribe(only(fixture)),
     orElse: [confirmed],
     end: { ...alone, received: "token" },
     writesMin: 1,
@@ -187,7 +187,7 @@ const rows: readonly RecordedTransition<World, Found>[] = [
   {
     what: "a message is published",
     given: joined,
-    ask: publish("news"),
+    request: publish("news"),
     orElse: [confirmed],
     end: { ...confirmed, received: "token,news" },
     writesMin: 2,
@@ -195,9 +195,9 @@ const rows: readonly RecordedTransition<World, Found>[] = [
   {
     what: "a receiver fails with 500 at first",
     given: joined,
-    ask(world) {
-      world.statuses.push(500, 500);
-      return publish("news")(world);
+    request(fixture) {
+      fixture.statuses.push(500, 500);
+      return publish("news")(fixture);
     },
     orElse: [confirmed],
     end: { ...confirmed, received: "token,news" },
@@ -206,9 +206,9 @@ const rows: readonly RecordedTransition<World, Found>[] = [
   {
     what: "a receiver rejects a message with 403",
     given: joined,
-    ask(world) {
-      world.statuses.push(403, 403);
-      return publish("news")(world);
+    request(fixture) {
+      fixture.statuses.push(403, 403);
+      return publish("news")(fixture);
     },
     orElse: [confirmed],
     end: { ...confirmed, messages: [0, 1] },
@@ -217,18 +217,18 @@ const rows: readonly RecordedTransition<World, Found>[] = [
 ];
 
 recordedTransitionsContract<
-  World,
+  CrashFixture,
   Outside,
   Found,
   "create" | "change" | "delete" | "subscribe" | "confirm" | "amend" | "leave" | "publish" | "retry" | "give up"
 >({
   name: "topic",
   kinds: null,
-  open: (memory, outside) => World.open(memory, outside),
+  open: (memory, outside) => CrashFixture.open(memory, outside),
   outside: ({ received, statuses }) => ({ received: [...received], statuses: [...statuses] }),
   settled: () => Promise.resolve(),
   found,
-  moves: {
+  steps: {
     create: ["a topic is created"],
     change: ["a topic is changed"],
     delete: ["a topic is deleted with its subscriptions"],

@@ -11,11 +11,11 @@ import { Topics, type TopicsOptions } from "./topics.ts";
 
 const accountId = "000000000000";
 const topicArn = `arn:aws:sns:r:${accountId}:told`;
-const asked = { topicArn, protocol: "http", isRaw: true, filter: null, deliveryPolicy: null, accountId } as const;
+const requested = { topicArn, protocol: "http", isRaw: true, filter: null, deliveryPolicy: null, accountId } as const;
 
 type Given = Partial<Pick<TopicsOptions, "documents" | "send">> & { readonly limits: Partial<TopicsOptions["limits"]> };
 
-async function opened(clock: SteppedClock, { limits, ...given }: Given): Promise<Topics> {
+async function opened(clock: SteppedClock, { limits, ...input }: Given): Promise<Topics> {
   let count = 0;
   const topics = await Topics.open({
     documents: new MemoryDocuments(new DocumentMemory()),
@@ -30,7 +30,7 @@ async function opened(clock: SteppedClock, { limits, ...given }: Given): Promise
     newToken: () => `token ${count}`,
     clock,
     logger: silentLogger,
-    ...given,
+    ...input,
   });
   await topics.create({
     arn: topicArn,
@@ -48,7 +48,7 @@ async function opened(clock: SteppedClock, { limits, ...given }: Given): Promise
 test("subscriptions that are not confirmed in time no longer count against the limit", async () => {
   const clock = new SteppedClock();
   await using topics = await opened(clock, { limits: { subscriptionsMax: 2 } });
-  const subscribe = (host: string) => topics.subscribe({ ...asked, endpoint: `http://${host}/` });
+  const subscribe = (host: string) => topics.subscribe({ ...requested, endpoint: `http://${host}/` });
   await subscribe("a");
   await subscribe("b");
   await assert.rejects(subscribe("c"), { code: "SubscriptionLimitExceeded" });
@@ -77,7 +77,7 @@ test("messages dropped while the disk is full evict no stored message", async ()
     send,
     limits: { waitingMax: 0, undeliveredMax: 2 },
   });
-  const { state } = await topics.subscribe({ ...asked, endpoint: "http://a/" });
+  const { state } = await topics.subscribe({ ...requested, endpoint: "http://a/" });
   await topics.confirm(topicArn, state.at === "pending" ? state.token : "", true);
   const publish = (text: string) => topics.publish({ topicArn, subject: null, text, attributes: {} });
   const dead = () =>

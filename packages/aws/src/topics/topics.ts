@@ -137,11 +137,11 @@ export class Topics implements AsyncDisposable {
   /** Deletes a topic with its subscriptions, and cancels their deliveries. Succeeds for an unknown topic. */
   async delete(arn: string): Promise<void> {
     await this.#lock.run("", async () => {
-      const gone = [...this.#subscriptions.values()].filter((each) => each.topicArn === arn);
-      if (!this.#topics.has(arn) && gone.length === 0) return;
-      await this.#write([remove(topicKind, arn), ...gone.map((each) => remove(subscriptionKind, each.arn))]);
+      const removed = [...this.#subscriptions.values()].filter((each) => each.topicArn === arn);
+      if (!this.#topics.has(arn) && removed.length === 0) return;
+      await this.#write([remove(topicKind, arn), ...removed.map((each) => remove(subscriptionKind, each.arn))]);
       this.#topics.delete(arn);
-      for (const each of gone) this.#subscriptions.delete(each.arn);
+      for (const each of removed) this.#subscriptions.delete(each.arn);
     });
   }
 
@@ -149,7 +149,7 @@ export class Topics implements AsyncDisposable {
    * Subscribes an endpoint, which receives a token to confirm the subscription. Returns the endpoint's existing
    * subscription if there is one.
    */
-  async subscribe(asked: {
+  async subscribe(requested: {
     readonly topicArn: string;
     readonly protocol: DeliveryProtocol;
     readonly endpoint: string;
@@ -160,13 +160,15 @@ export class Topics implements AsyncDisposable {
   }): Promise<Subscription> {
     return await this.#lock.run("", async () => {
       const { newId, newToken, clock, limits } = this.#options;
-      this.topic(asked.topicArn);
+      this.topic(requested.topicArn);
       const nowMs = clock.epochMs();
       const over = [...this.#subscriptions.values()].filter((each) => isOver(each, nowMs));
-      const all = this.subscriptions(asked.topicArn);
-      const same = all.find(({ protocol, endpoint }) => protocol === asked.protocol && endpoint === asked.endpoint);
+      const all = this.subscriptions(requested.topicArn);
+      const same = all.find(
+        ({ protocol, endpoint }) => protocol === requested.protocol && endpoint === requested.endpoint,
+      );
       if (same?.state.at === "confirmed") {
-        if (isSame(same, asked)) return same;
+        if (isSame(same, requested)) return same;
         throw invalidParameter("Attributes Reason: Subscription already exists with different attributes");
       }
       if (
@@ -179,9 +181,9 @@ export class Topics implements AsyncDisposable {
       }
       const token = newToken();
       const untilMs = nowMs + confirmationMs;
-      const arn = same?.arn ?? `${asked.topicArn}:${newId()}`;
-      const subscription: Subscription = { ...asked, arn, state: { at: "pending", token, untilMs } };
-      const { topicArn } = asked;
+      const arn = same?.arn ?? `${requested.topicArn}:${newId()}`;
+      const subscription: Subscription = { ...requested, arn, state: { at: "pending", token, untilMs } };
+      const { topicArn } = requested;
       const text =
         `You have chosen to subscribe to the topic ${topicArn}.\n` +
         "To confirm the subscription, visit the SubscribeURL included in this message.";
@@ -306,8 +308,8 @@ export class Topics implements AsyncDisposable {
   async #verdict(filter: FilterPolicy, message: FilteredMessage): Promise<FilterVerdict> {
     const looking = evaluateFilter(filter, message);
     for (;;) {
-      const piece = looking.next();
-      if (piece.done === true) return piece.value;
+      const chunk = looking.next();
+      if (chunk.done === true) return chunk.value;
       await this.#loopQueue.next(this.#closing.signal);
     }
   }

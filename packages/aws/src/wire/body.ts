@@ -18,9 +18,9 @@ export async function readHashedBody(
 ): Promise<{ readonly body: Buffer; readonly sha256Hex: string }> {
   const announced = announcedLength(request, bytesMax, memory);
   const hash = createHash("sha256");
-  const take = (bytes: number, piece: Buffer) => {
+  const take = (bytes: number, chunk: Buffer) => {
     if (announced === null) reserveCallMemory(memory, bytes);
-    hash.update(piece);
+    hash.update(chunk);
   };
   const body = await readToBuffer(request, bytesMax, () => tooLarge(bytesMax), take);
   return { body, sha256Hex: hash.digest("hex") };

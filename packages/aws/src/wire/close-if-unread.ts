@@ -18,15 +18,15 @@ export function closeIfUnread(response: ServerResponse, clock: Clock): void {
   response.setHeader("Connection", "close");
   if (socket !== null) {
     const close = socket.destroySoon.bind(socket);
-    let isAnswered = false;
+    let hasResponse = false;
     // Node calls this method once it has written the last response.
     socket.destroySoon = () => {
-      isAnswered = true;
+      hasResponse = true;
       if (request.complete) close();
       else socket.end();
     };
     request.once("end", () => {
-      if (isAnswered) close();
+      if (hasResponse) close();
     });
     let readBefore = socket.bytesRead;
     let lookCount = 0;

@@ -16,7 +16,7 @@ const textType = 7;
 
 /** Encodes headers. Callers reuse the bytes for frequent kinds of messages. */
 export function encodeEventHeaders(headers: EventHeaders): Buffer {
-  const parts: Buffer[] = [];
+  const chunks: Buffer[] = [];
   for (const [name, value] of headers) {
     const nameBytes = Buffer.from(name);
     const valueBytes = Buffer.from(value);
@@ -25,9 +25,9 @@ export function encodeEventHeaders(headers: EventHeaders): Buffer {
     nameBytes.copy(head, 1);
     head.writeUInt8(textType, 1 + nameBytes.length);
     head.writeInt16BE(valueBytes.length, 2 + nameBytes.length);
-    parts.push(head, valueBytes);
+    chunks.push(head, valueBytes);
   }
-  return Buffer.concat(parts);
+  return Buffer.concat(chunks);
 }
 
 /** Encodes one message of an Amazon event stream. */

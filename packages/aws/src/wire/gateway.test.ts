@@ -122,9 +122,9 @@ const client = (endpoint: string, credentials = key) => ({
 test("calls of the AWS SDKs are parsed, with the region of the credential scope, and the SDKs parse the responses", async () => {
   await using server = await gatewayUrl();
   const sagemaker = new SageMakerClient(client(server.url));
-  const made = await sagemaker.send(new CreateModelCommand({ ModelName: "m", PrimaryContainer: { Image: "i" } }));
-  assert.equal(made.ModelArn, "arn:aws:sagemaker:eu-west-1:1:model/m");
-  assert.equal("Private" in made, false);
+  const created = await sagemaker.send(new CreateModelCommand({ ModelName: "m", PrimaryContainer: { Image: "i" } }));
+  assert.equal(created.ModelArn, "arn:aws:sagemaker:eu-west-1:1:model/m");
+  assert.equal("Private" in created, false);
   assert.deepEqual(seen.at(-1)?.input, { ModelName: "m", PrimaryContainer: { Image: "i" } });
   assert.equal(seen.at(-1)?.context.region, "eu-west-1");
   assert.equal(seen.at(-1)?.context.accessKeyId, "AKIDEXAMPLE");
@@ -150,7 +150,7 @@ test("an invalid input is rejected with every failed constraint, in AWS's wordin
   };
   await assert.rejects(sagemaker.send(new CreateModelCommand(bad)), (error: Error) => {
     assert.equal(error.name, "ValidationException");
-    const parts = [
+    const segments = [
       "7 validation errors detected: Value 'bad_name!' at 'modelName' failed to satisfy constraint: Member must satisfy regular expression pattern: [a-zA-Z0-9]([\\-a-zA-Z0-9]*[a-zA-Z0-9])?",
       "Value 'has space' at 'primaryContainer.image' failed to satisfy constraint: Member must satisfy regular expression pattern: [\\S]+",
       "Value 'Both' at 'primaryContainer.mode' failed to satisfy constraint: Member must satisfy enum value set: [SingleModel, MultiModel]",
@@ -159,7 +159,7 @@ test("an invalid input is rejected with every failed constraint, in AWS's wordin
       "Value '[a b]' at 'vpcConfig.securityGroupIds' failed to satisfy constraint: Member must satisfy constraint: [Member must have length less than or equal to 32, Member must have length greater than or equal to 0, Member must satisfy regular expression pattern: [-0-9a-zA-Z]+]",
       "Value '[]' at 'vpcConfig.subnets' failed to satisfy constraint: Member must have length greater than or equal to 1",
     ];
-    for (const part of parts) assert.ok(error.message.includes(part), `${part}\nnot in\n${error.message}`);
+    for (const segment of segments) assert.ok(error.message.includes(segment), `${segment}\nnot in\n${error.message}`);
     return true;
   });
   const missing = await json(server.url, "SageMaker.CreateModel", "{}");
@@ -242,8 +242,8 @@ test("a request rejected before its body is read gets the error format of its pr
   const invoke = await fetch(`${server.url}/endpoints/e/invocations`, { method: "POST", body: "x" });
   assert.deepEqual([invoke.status, invoke.headers.get("x-amzn-errortype")], [403, "AccessDeniedException"]);
   const object = await fetch(`${server.url}/bkt/k`);
-  const told = /<Error><Code>AccessDenied<\/Code><Message>Not from there\.<\/Message><Resource>\/bkt\/k</;
-  assert.match(await object.text(), told);
+  const pattern = /<Error><Code>AccessDenied<\/Code><Message>Not from there\.<\/Message><Resource>\/bkt\/k</;
+  assert.match(await object.text(), pattern);
   assert.equal(object.status, 403);
   assert.equal(object.headers.get("content-security-policy"), "sandbox; default-src 'none'");
 });

@@ -132,11 +132,11 @@ async function serveOperation(
     const limits = { bytesMax: gateway.operationBodyBytesMax, memory: context.memory };
     const read = await readHashedBody(request, limits.bytesMax, limits.memory);
     const body = await decodeBody(request, read.body, limits);
-    const asked = resolve(gateway, destination, request, body);
-    const { service, operation, protocol } = asked;
+    const requested = resolve(gateway, destination, request, body);
+    const { service, operation, protocol } = requested;
     reply = { ...reply, protocol, errors: service, operation: `${service.model.service}.${operation}` };
     authenticator?.verify({ method, url, headers }, read.sha256Hex, service.scope);
-    await run(gateway, asked, exchange, body);
+    await run(gateway, requested, exchange, body);
   } catch (thrown) {
     sendAwsError(reply, thrown);
   }
@@ -267,11 +267,11 @@ function unknownOperation(service: ModelledService, operation: string, protocol:
 function checkPermit(
   gateway: GatewayState,
   { accessKeyId }: CallContext,
-  asked: { readonly action: string; readonly resource: () => string; readonly protocol: WireProtocol },
+  requested: { readonly action: string; readonly resource: () => string; readonly protocol: WireProtocol },
 ): void {
   if (gateway.authenticator === null || accessKeyId === null) return;
-  const { action, protocol } = asked;
-  const resource = asked.resource();
+  const { action, protocol } = requested;
+  const resource = requested.resource();
   if (gateway.isAllowed?.(accessKeyId, action, resource) ?? true) return;
   throw accessDenied(protocol, `User: ${accessKeyId} is not authorized to perform: ${action} on resource: ${resource}`);
 }

@@ -108,8 +108,8 @@ function asObject(value: unknown): Record<string, unknown> {
  * Returns the error of AWS services for a value of the wrong type. Its text names the value's JSON token and the
  * expected type.
  */
-function wrongType(value: unknown, wanted: string): AwsError {
-  return new AwsError("SerializationException", `${tokenOf(value)} can not be converted to ${wanted}`);
+function wrongType(value: unknown, desired: string): AwsError {
+  return new AwsError("SerializationException", `${tokenOf(value)} can not be converted to ${desired}`);
 }
 
 function tokenOf(value: unknown): string {

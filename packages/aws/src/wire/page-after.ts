@@ -22,7 +22,7 @@ export function pageAfter<Item>(
   { countMax, pageMax, token, isDescending = false, listing, refusal }: PageQuery,
 ): { readonly page: readonly Item[]; readonly next: string | undefined } {
   const after = token === undefined ? null : positionOfToken(listing, token, refusal);
-  const isAfter = (place: string) => after === null || (isDescending ? place < after : place > after);
+  const isAfter = (location: string) => after === null || (isDescending ? location < after : location > after);
   const rest = all.filter((item) => isAfter(placeOf(item)));
   const page = rest.slice(0, Math.min(countMax ?? pageMax, pageMax));
   const last = page.at(-1);

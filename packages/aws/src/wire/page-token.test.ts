@@ -9,9 +9,9 @@ const listing: Listing = { operation: "ListThings", input: { NameContains: "a", 
 
 test("a page token returns the position to the listing that issued it, for any page length", () => {
   fc.assert(
-    fc.property(fc.string({ unit: "grapheme" }), fc.nat(), (place, length) => {
+    fc.property(fc.string({ unit: "grapheme" }), fc.nat(), (location, length) => {
       const again = { ...listing, input: { MaxResults: length, NameContains: "a", NextToken: "x" } };
-      assert.equal(positionOfToken(again, pageToken(listing, place), refusal), place);
+      assert.equal(positionOfToken(again, pageToken(listing, location), refusal), location);
     }),
   );
 });
@@ -28,7 +28,7 @@ test("tokens of another operation or another filter, and tokens that were never 
     [listing, `${token}AAAA`],
     [listing, token.slice(0, -2)],
   ];
-  for (const [other, given] of others) assert.throws(() => positionOfToken(other, given, refusal), /^Error: refused /);
+  for (const [other, input] of others) assert.throws(() => positionOfToken(other, input, refusal), /^Error: refused /);
 });
 
 test("pages of any length list every item that exists throughout exactly once, while others are added and deleted", () => {
@@ -46,9 +46,9 @@ test("pages of any length list every item that exists throughout exactly once, w
           const there = new Set([...staying, ...passing.filter((_, at) => (at + page) % 3 === 0)]);
           const all = [...there].toSorted((a, b) => (a < b !== isDescending ? -1 : 1));
           const query = { countMax: length, pageMax: 100, token, isDescending, listing, refusal };
-          const answer = pageAfter(all, (name) => name, query);
-          seen.push(...answer.page);
-          if ((token = answer.next) === undefined) break;
+          const response = pageAfter(all, (name) => name, query);
+          seen.push(...response.page);
+          if ((token = response.next) === undefined) break;
         }
         assert.equal(new Set(seen).size, seen.length, "told twice");
         for (const name of staying) assert.ok(seen.includes(name), `${name} was not reported`);

@@ -16,22 +16,22 @@ const digestBytes = 9;
  * Returns the token of the page after a position. The token remains valid for any page length and after a restart of
  * the platform.
  */
-export function pageToken(listing: Listing, place: string): string {
-  return Buffer.concat([digestOf(listing, place), Buffer.from(place)]).toString("base64url");
+export function pageToken(listing: Listing, location: string): string {
+  return Buffer.concat([digestOf(listing, location), Buffer.from(location)]).toString("base64url");
 }
 
 /** Returns the position in a token. Throws the error of `refusal` for a token that another listing has issued. */
 export function positionOfToken(listing: Listing, token: string, refusal: (token: string) => Error): string {
   const bytes = Buffer.from(token, "base64url");
-  const place = bytes.subarray(digestBytes).toString();
-  if (!digestOf(listing, place).equals(bytes.subarray(0, digestBytes))) throw refusal(token);
-  return place;
+  const location = bytes.subarray(digestBytes).toString();
+  if (!digestOf(listing, location).equals(bytes.subarray(0, digestBytes))) throw refusal(token);
+  return location;
 }
 
-function digestOf({ operation, input }: Listing, place: string): Buffer {
-  const asked = Object.entries(input)
+function digestOf({ operation, input }: Listing, location: string): Buffer {
+  const requested = Object.entries(input)
     .filter(([name, value]) => value !== undefined && !pageMembers.has(name))
     .toSorted(([a], [b]) => (a < b ? -1 : 1));
-  const text = JSON.stringify([operation, asked, place]);
+  const text = JSON.stringify([operation, requested, location]);
   return createHash("sha256").update(text).digest().subarray(0, digestBytes);
 }

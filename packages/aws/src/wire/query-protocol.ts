@@ -25,14 +25,15 @@ export function parseForm(body: string): QueryForm {
   for (const [name, value] of new URLSearchParams(body)) {
     count += 1;
     if (count > parametersMax) throw new AwsError("MalformedInput", `More than ${parametersMax} parameters`);
-    const parts = name.split(".");
-    if (parts.length > nestedMax) throw new AwsError("MalformedInput", `Parameter nested more than ${nestedMax} deep`);
+    const segments = name.split(".");
+    if (segments.length > nestedMax)
+      throw new AwsError("MalformedInput", `Parameter nested more than ${nestedMax} deep`);
     let node = root;
-    for (const part of parts) {
-      let child = node.children.get(part);
+    for (const segment of segments) {
+      let child = node.children.get(segment);
       if (child === undefined) {
         child = { text: null, children: new Map() };
-        node.children.set(part, child);
+        node.children.set(segment, child);
       }
       node = child;
     }
@@ -90,10 +91,10 @@ function indexed(node: FormNode | undefined): FormNode[] {
 }
 
 function scalarFromText(shape: ScalarShape, member: MemberModel, text: string, path: string): unknown {
-  const refuse = (wanted: string) =>
+  const refuse = (desired: string) =>
     new AwsError(
       "MalformedInput",
-      `${path === "" ? "" : `${path.slice(0, -1)}: `}'${text.slice(0, 64)}' is not ${wanted}`,
+      `${path === "" ? "" : `${path.slice(0, -1)}: `}'${text.slice(0, 64)}' is not ${desired}`,
     );
   switch (shape.type) {
     case "boolean":

@@ -24,8 +24,8 @@ async function serve(): Promise<Serving> {
   const invoke = async (_name: string, _account: string, request: InvocationRequest) => {
     const body = await request.body();
     assert.ok(Buffer.isBuffer(body));
-    const told = { contentType: null, customAttributes: null, openedSession: null, closedSession: null };
-    return { ...told, variantName: "v", body: Buffer.from("ok"), byteLength: 2 };
+    const reported = { contentType: null, customAttributes: null, openedSession: null, closedSession: null };
+    return { ...reported, variantName: "v", body: Buffer.from("ok"), byteLength: 2 };
   };
   const hosting = { invoke } as unknown as Hosting;
   const server = createServer();
@@ -69,8 +69,8 @@ async function serve(): Promise<Serving> {
 }
 
 async function answerOf(socket: Socket): Promise<string> {
-  const [piece] = (await once(socket, "data")) as [Buffer];
-  return piece.toString("latin1");
+  const [chunk] = (await once(socket, "data")) as [Buffer];
+  return chunk.toString("latin1");
 }
 
 const invocation = "POST /endpoints/e/invocations HTTP/1.1";
@@ -95,13 +95,13 @@ test("requests whose bodies find no memory get a retryable error; others are ser
 test("a body of unknown length reserves memory as it arrives", async () => {
   await using serving = await serve();
   const socket = await serving.send(`${invocation}\r\nTransfer-Encoding: chunked`);
-  const answer = answerOf(socket);
+  const response = answerOf(socket);
   for (let sent = 0; sent < 40; sent++) {
     socket.write(`8000\r\n${" ".repeat(32_768)}\r\n`);
     assert.ok(serving.budget.usedBytes <= budgetBytes);
     await new Promise((resolve) => setImmediate(resolve));
   }
-  assert.match(await answer, /^HTTP\/1\.1 503 /);
+  assert.match(await response, /^HTTP\/1\.1 503 /);
 });
 
 const gzipOperation = (body: Buffer) => `${operation}\r\nContent-Encoding: gzip\r\nContent-Length: ${body.length}`;
@@ -116,17 +116,17 @@ test("a small gzip body that inflates beyond the memory limit is rejected at the
 test("a gzip body reserves memory for its inflated size, not for the largest allowed body", async () => {
   await using serving = await serve();
   const small = gzipSync(Buffer.from(" ".repeat(100_000)));
-  const answer = await answerOf(await serving.send(gzipOperation(small), small));
-  assert.doesNotMatch(answer, /memory for/);
-  assert.match(answer, /^HTTP\/1\.1 400 /);
+  const response = await answerOf(await serving.send(gzipOperation(small), small));
+  assert.doesNotMatch(response, /memory for/);
+  assert.match(response, /^HTTP\/1\.1 400 /);
 });
 
 test("300 concurrent gzip bodies are rejected at the memory limit, and the next request finds all memory free", async () => {
   await using serving = await serve();
   const bomb = gzipSync(Buffer.alloc(3 * 2 ** 20));
   const sockets = await Promise.all(Array.from({ length: 300 }, () => serving.send(gzipOperation(bomb), bomb)));
-  const answers = await Promise.all(sockets.map(answerOf));
-  assert.ok(answers.every((answer) => answer.startsWith("HTTP/1.1 503 ")));
+  const responses = await Promise.all(sockets.map(answerOf));
+  assert.ok(responses.every((response) => response.startsWith("HTTP/1.1 503 ")));
   await eventually(() => serving.budget.usedBytes === 0);
   const small = gzipSync(Buffer.from(" "));
   assert.doesNotMatch(await answerOf(await serving.send(gzipOperation(small), small)), /^HTTP\/1\.1 503 /);

@@ -103,7 +103,7 @@ const pipes: RawService = {
     ),
 };
 
-interface Asked {
+interface RequestedCall {
   readonly path?: string;
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: string;
@@ -127,14 +127,14 @@ async function served(services: readonly ServiceRow[], permitted?: (action: stri
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   const host = `127.0.0.1:${(server.address() as AddressInfo).port}`;
   return {
-    async ask({ path = "/", headers = {}, body = "", scope = "parcel-post", unsigned = {} }: Asked) {
+    async ask({ path = "/", headers = {}, body = "", scope = "parcel-post", unsigned = {} }: RequestedCall) {
       const signed = permitted === undefined ? headers : signature({ host, path, body, scope, headers });
-      const answer = await fetch(`http://${host}${path}`, {
+      const response = await fetch(`http://${host}${path}`, {
         method: "POST",
         headers: { ...signed, ...unsigned },
         body,
       });
-      return { status: answer.status, headers: answer.headers, bytes: Buffer.from(await answer.arrayBuffer()) };
+      return { status: response.status, headers: response.headers, bytes: Buffer.from(await response.arrayBuffer()) };
     },
     [Symbol.asyncDispose]: () => {
       server.closeAllConnections();
@@ -143,7 +143,7 @@ async function served(services: readonly ServiceRow[], permitted?: (action: stri
   };
 }
 
-interface Signed extends Required<Pick<Asked, "path" | "headers" | "body" | "scope">> {
+interface Signed extends Required<Pick<RequestedCall, "path" | "headers" | "body" | "scope">> {
   readonly host: string;
 }
 
@@ -157,7 +157,7 @@ function signature(signed: Signed): Record<string, string> {
   const names = Object.keys(headers).toSorted();
   const lines = names.map((name) => `${name}:${headers[name]}\n`).join("");
   const canonical = `POST\n${signed.path}\n\n${lines}\n${names.join(";")}\n${hash(signed.body)}`;
-  const key = scope.reduce<string | Buffer>((secret, part) => hmac(secret, part), "AWS4secret");
+  const key = scope.reduce<string | Buffer>((secret, segment) => hmac(secret, segment), "AWS4secret");
   const proof = hmac(key, `AWS4-HMAC-SHA256\n${time}\n${scope.join("/")}\n${hash(canonical)}`).toString("hex");
   return {
     ...signed.headers,
@@ -208,9 +208,9 @@ test("a service's errors have the codes of its table row and model, in the proto
 });
 
 test("permissions are checked with the action and resource of the operation's row, from members and from bodies", async () => {
-  const asked: string[] = [];
+  const requested: string[] = [];
   const scoped = await served([parcels, pipes], (action, resource) => {
-    asked.push(`${action} ${resource}`);
+    requested.push(`${action} ${resource}`);
     return resource.endsWith("/mine") || resource.endsWith("/mine/flow");
   });
   await using gateway = scoped;
@@ -220,7 +220,7 @@ test("permissions are checked with the action and resource of the operation's ro
   assert.deepEqual([denied.status, document(denied.bytes)["__type"]], [403, "AccessDeniedException"]);
   assert.equal((await gateway.ask({ path: "/pipes/mine/flow", body: "x" })).bytes.toString(), "x");
   assert.equal((await gateway.ask({ path: "/pipes/theirs/flow", body: "x" })).status, 403);
-  assert.deepEqual(asked, [
+  assert.deepEqual(requested, [
     "parcels:SendParcel arn:aws:parcels::111122223333:parcel/mine",
     "parcels:SendParcel arn:aws:parcels::111122223333:parcel/theirs",
     "pipes:Flow arn:aws:pipes:::/pipes/mine/flow",
@@ -229,37 +229,37 @@ test("permissions are checked with the action and resource of the operation's ro
 });
 
 test("an operation whose row names no resource needs permission for all resources", async () => {
-  const asked: string[] = [];
+  const requested: string[] = [];
   const { handle } = parcelOperations.SendParcel;
   await using gateway = await served([{ ...parcels, operations: { SendParcel: { handle } } }], (action, resource) => {
-    asked.push(`${action} ${resource}`);
+    requested.push(`${action} ${resource}`);
     return true;
   });
   await gateway.ask({ headers: target("SendParcel"), body: '{"Name":"mine","Grams":1}' });
-  assert.deepEqual(asked, ["parcels:SendParcel *"]);
+  assert.deepEqual(requested, ["parcels:SendParcel *"]);
 });
 
 test("a service without a table row is unknown to the platform", async () => {
   await using gateway = await served([pipes]);
-  const answer = await gateway.ask({ headers: target("SendParcel"), body: "{}" });
-  assert.match(answer.bytes.toString(), /The service 'Parcels_20261122' is not part of this server/);
+  const response = await gateway.ask({ headers: target("SendParcel"), body: "{}" });
+  assert.match(response.bytes.toString(), /The service 'Parcels_20261122' is not part of this server/);
 });
 
 test("permissions that a calling mode needs are checked before the operation runs", async () => {
-  const asked: string[] = [];
+  const requested: string[] = [];
   const open: RawService["open"] = async (exchange) => ({
     ...(await pipes.open(exchange)),
     additionalActions: ["pipes:UseTaps"],
   });
   const mayFlow = (action: string, resource: string) => {
-    asked.push(`${action} ${resource}`);
+    requested.push(`${action} ${resource}`);
     return action === "pipes:Flow";
   };
   await using gateway = await served([{ ...pipes, open }], mayFlow);
   const refused = await gateway.ask({ path: "/pipes/p/flow", body: "through" });
   assert.equal(refused.status, 403);
   assert.match(String(document(refused.bytes)["message"]), /not authorized to perform: pipes:UseTaps on resource: \*$/);
-  assert.deepEqual(asked, ["pipes:UseTaps *"]);
+  assert.deepEqual(requested, ["pipes:UseTaps *"]);
 });
 
 test("an operation does not run if the signature is for another operation or service", async () => {

@@ -22,12 +22,12 @@ export class StreamWriter {
    * Writes a chunk. Resolves when another chunk can be written. Rejects with the signal's reason when the client has
    * disconnected.
    */
-  async write(part: Uint8Array | string): Promise<void> {
+  async write(segment: Uint8Array | string): Promise<void> {
     const response = this.#response;
     this.#signal.throwIfAborted();
     // `cork` is not used. A corked chunked response loses the socket's backpressure (Node 24), and the writer would
     // never wait.
-    if (response.write(part)) return;
+    if (response.write(segment)) return;
     response.socket?.setTimeout(this.#stallMsMax);
     await waitForDrain(response, this.#signal);
     response.socket?.setTimeout(0);

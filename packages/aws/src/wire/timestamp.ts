@@ -10,8 +10,8 @@ export function parseTimestamp(value: unknown, format: string | undefined): Date
   const date =
     typeof numeric === "number" ? new Date(numeric * 1000) : typeof numeric === "string" ? new Date(numeric) : null;
   if (date === null || Number.isNaN(date.getTime())) {
-    const wanted = format === undefined ? "" : ` (${format})`;
-    throw new AwsError("SerializationException", `${shown(value)} can not be converted to a Timestamp${wanted}`);
+    const desired = format === undefined ? "" : ` (${format})`;
+    throw new AwsError("SerializationException", `${shown(value)} can not be converted to a Timestamp${desired}`);
   }
   return date;
 }

@@ -28,8 +28,8 @@ export function rejectUnsupportedMembers(
       value = typeof value === "object" && value !== null ? (value as Record<string, unknown>)[name] : undefined;
     }
     if (value === undefined || value === null || harmless?.(value) === true) continue;
-    const told = value === true ? "true" : typeof value === "string" && value.length <= shownCharsMax ? value : null;
-    const shown = told === null ? path : `${path} ${told}`;
+    const message = value === true ? "true" : typeof value === "string" && value.length <= shownCharsMax ? value : null;
+    const shown = message === null ? path : `${path} ${message}`;
     throw new AwsError(code, `${shown}${of} is not supported by this platform yet.`);
   }
 }

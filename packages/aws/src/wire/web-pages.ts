@@ -42,8 +42,8 @@ function isCrossSite(headers: IncomingHttpHeaders): boolean {
   if (site !== undefined && site !== "same-origin" && site !== "none") return true;
   const { origin, host } = headers;
   if (origin === undefined) return false;
-  const [, scheme, place] = /^(https?):\/\/(.+)$/.exec(origin) ?? [];
-  return scheme === undefined || host === undefined || place?.toLowerCase() !== host.toLowerCase();
+  const [, scheme, location] = /^(https?):\/\/(.+)$/.exec(origin) ?? [];
+  return scheme === undefined || host === undefined || location?.toLowerCase() !== host.toLowerCase();
 }
 
 function isKnownHost(name: string, { hosts, anyAddress }: HostAndOriginRules): boolean {

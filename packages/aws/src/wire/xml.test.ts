@@ -25,8 +25,8 @@ test("a long list that arrives in chunks parses as one that arrives at once", as
   assert.deepEqual(inPieces.Part, expected);
   assert.ok(inPieces.turnCount >= parts.length / 2 ** 16, `${inPieces.turnCount} turns`);
   // The end tag of an element in a comment does not end an element, so a document with comments is not split.
-  const whole = await read(`${open}<!-- ${parts} -->${parts}</Upload>`);
-  assert.deepEqual([whole.Part, whole.turnCount], [expected, 1]);
+  const complete = await read(`${open}<!-- ${parts} -->${parts}</Upload>`);
+  assert.deepEqual([complete.Part, complete.turnCount], [expected, 1]);
   const prefixed = parts.replaceAll(/<(\/?)(\w)/g, "<$1s3:$2");
   const { Part, turnCount } = await read(`<s3:Upload xmlns:s3='x'>${prefixed}</s3:Upload>`);
   assert.deepEqual([Part, turnCount > 5], [expected, true]);

@@ -75,8 +75,8 @@ export async function readXml(
   repeated: string | null = null,
 ): Promise<Record<string, unknown>> {
   const text = body.toString("utf8");
-  const pieces = repeated === null || text.length <= chunkLength ? null : documentsOf(text, root, repeated);
-  if (pieces !== null) return await readPieces(pieces, root, nextTick);
+  const chunks = repeated === null || text.length <= chunkLength ? null : documentsOf(text, root, repeated);
+  if (chunks !== null) return await readPieces(chunks, root, nextTick);
   if (/<!DOCTYPE/i.test(text) || XMLValidator.validate(text) !== true) throw malformedXml();
   await nextTick();
   const document = elementOf(text, root);
@@ -93,9 +93,9 @@ async function readPieces(
   for (const text of documents) {
     await nextTick();
     if (XMLValidator.validate(text) !== true) throw malformedXml();
-    const piece = elementOf(text, root);
-    if (typeof piece !== "object" || piece === null) continue;
-    for (const [name, value] of Object.entries(piece)) {
+    const chunk = elementOf(text, root);
+    if (typeof chunk !== "object" || chunk === null) continue;
+    for (const [name, value] of Object.entries(chunk)) {
       const values = elements.get(name) ?? [];
       elements.set(name, values);
       for (const each of Array.isArray(value) ? (value as unknown[]) : [value]) values.push(each);

@@ -79,12 +79,12 @@ function tagged(tag: number, content: Buffer): Buffer {
   return Buffer.concat([Buffer.from([tag, ...bytes]), content]);
 }
 
-function sequence(...parts: readonly Buffer[]): Buffer {
-  return tagged(0x30, Buffer.concat(parts));
+function sequence(...chunks: readonly Buffer[]): Buffer {
+  return tagged(0x30, Buffer.concat(chunks));
 }
 
-function set(...parts: readonly Buffer[]): Buffer {
-  return tagged(0x31, Buffer.concat(parts));
+function set(...chunks: readonly Buffer[]): Buffer {
+  return tagged(0x31, Buffer.concat(chunks));
 }
 
 function integer(bytes: Buffer): Buffer {

@@ -92,17 +92,17 @@ test("a lease that its owner ended reserves no more bytes", () => {
 
 test("idle memory never blocks a request: the missing bytes are reclaimed from idle holders", () => {
   const budget = new ByteBudget(100);
-  const asked: string[] = [];
+  const requested: string[] = [];
   const holder = (name: string, heldBytes: number) => {
     let left = heldBytes;
     budget.addIdleBytes(left);
     return budget.addIdleMemory({
       reclaim(bytes) {
-        const given = Math.min(bytes, left);
-        asked.push(`${name} ${given}`);
-        left -= given;
-        budget.addIdleBytes(-given);
-        return given;
+        const input = Math.min(bytes, left);
+        requested.push(`${name} ${input}`);
+        left -= input;
+        budget.addIdleBytes(-input);
+        return input;
       },
     });
   };
@@ -110,12 +110,12 @@ test("idle memory never blocks a request: the missing bytes are reclaimed from i
   holder("a", 30);
   using _gone = holder("b", 30);
   budget.reserve(40);
-  assert.deepEqual(asked, []);
+  assert.deepEqual(requested, []);
   budget.reserve(50);
-  assert.deepEqual(asked, ["empty 0", "a 30", "b 20"]);
-  asked.length = 0;
+  assert.deepEqual(requested, ["empty 0", "a 30", "b 20"]);
+  requested.length = 0;
   budget.reserve(10);
-  assert.deepEqual(asked, ["a 0", "b 10"]);
+  assert.deepEqual(requested, ["a 0", "b 10"]);
   assert.deepEqual([budget.usedBytes, budget.idleBytes], [100, 0]);
 });
 
@@ -127,6 +127,6 @@ test("callers with large reservations leave memory for callers with small ones",
   });
   budget.reserve(1_500_000);
   assert.throws(() => budget.reserve(20_000), { reason: "memory-full" });
-  for (let taken = 0; taken < 10; taken++) budget.reserve(10_000);
+  for (let used = 0; used < 10; used++) budget.reserve(10_000);
   assert.throws(() => budget.reserve(1), { reason: "memory-full" });
 });

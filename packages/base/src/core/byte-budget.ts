@@ -160,10 +160,10 @@ export class ByteLease implements Disposable {
 
   /** Releases `bytes`, at most all that the lease has. Does nothing after disposal. */
   shrinkBy(bytes: number): void {
-    const given = Math.min(bytes, this.#bytes);
-    if (given <= 0) return;
-    this.#budget.release(given);
-    this.#bytes -= given;
+    const input = Math.min(bytes, this.#bytes);
+    if (input <= 0) return;
+    this.#budget.release(input);
+    this.#bytes -= input;
   }
 
   [Symbol.dispose](): void {

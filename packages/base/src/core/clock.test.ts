@@ -43,12 +43,12 @@ test("a delay ends once, by its time or its signal, and leaves neither a timer n
   await waited;
   assert.deepEqual([timers.size, getEventListeners(signal, "abort").length], [0, 0]);
 
-  const leaving = new AbortController();
-  const left = delay(clock, 10, leaving.signal);
-  leaving.abort(new Error("gone"));
+  const disconnect = new AbortController();
+  const left = delay(clock, 10, disconnect.signal);
+  disconnect.abort(new Error("gone"));
   await assert.rejects(left, { message: "gone" });
-  assert.deepEqual([timers.size, getEventListeners(leaving.signal, "abort").length], [0, 0]);
-  await assert.rejects(delay(clock, 10, leaving.signal), { message: "gone" });
+  assert.deepEqual([timers.size, getEventListeners(disconnect.signal, "abort").length], [0, 0]);
+  await assert.rejects(delay(clock, 10, disconnect.signal), { message: "gone" });
   assert.equal(timers.size, 0);
 });
 

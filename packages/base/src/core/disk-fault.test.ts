@@ -13,7 +13,7 @@ test("a disk fault is recognised by its error code, also as the cause of another
   const faults = ["ENOSPC", "EDQUOT", "EFBIG", "EROFS", "EACCES", "EPERM", "ENOTDIR", "EDATABASE", "EIO"].map((code) =>
     diskFaultOf(systemError(code)),
   );
-  const told = [
+  const reported = [
     "full",
     "full",
     "file-too-large",
@@ -24,7 +24,7 @@ test("a disk fault is recognised by its error code, also as the cause of another
     "unreachable",
     null,
   ];
-  assert.deepEqual(faults, told);
+  assert.deepEqual(faults, reported);
   assert.equal(diskFaultOf(new Error("not written", { cause: systemError("ENOSPC") })), "full");
   assert.equal(diskFaultOf(null), null);
   assert.equal(diskFaultOf("ENOSPC"), null);
@@ -36,10 +36,10 @@ test("EACCES for a port or a program is not a disk fault", () => {
 });
 
 test("a disk error becomes one sentence with the path and the code; other errors are unchanged", () => {
-  const told = asDiskError(systemError("EROFS", "mkdir"), "'/data'");
-  assert.ok(told instanceof DiskError);
-  assert.deepEqual([told.message, told.code], ["the disk that holds '/data' is read-only", "EROFS"]);
-  assert.equal(asDiskError(told, "'/other'"), told);
+  const reported = asDiskError(systemError("EROFS", "mkdir"), "'/data'");
+  assert.ok(reported instanceof DiskError);
+  assert.deepEqual([reported.message, reported.code], ["the disk that holds '/data' is read-only", "EROFS"]);
+  assert.equal(asDiskError(reported, "'/other'"), reported);
   const bug = new TypeError("a bug");
   assert.equal(asDiskError(bug, "'/data'"), bug);
 });

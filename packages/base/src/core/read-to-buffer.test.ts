@@ -7,24 +7,24 @@ import { readToBuffer } from "./read-to-buffer.ts";
 const tooLong = () => new RangeError("too long");
 
 test("a body in any chunks is read completely, up to the limit and not a byte further", async () => {
-  const pieces = fc.array(fc.uint8Array({ maxLength: 20 }), { maxLength: 8 });
+  const segments = fc.array(fc.uint8Array({ maxLength: 20 }), { maxLength: 8 });
   await fc.assert(
-    fc.asyncProperty(pieces, fc.integer({ min: 0, max: 100 }), async (drawn, bytesMax) => {
-      const whole = Buffer.concat(drawn);
+    fc.asyncProperty(segments, fc.integer({ min: 0, max: 100 }), async (drawn, bytesMax) => {
+      const complete = Buffer.concat(drawn);
       const source = new PassThrough();
       const reading = readToBuffer(source, bytesMax, tooLong);
-      for (const piece of drawn) source.write(piece);
+      for (const chunk of drawn) source.write(chunk);
       source.end();
-      if (whole.length > bytesMax) await assert.rejects(reading, RangeError);
-      else assert.deepEqual(await reading, whole);
+      if (complete.length > bytesMax) await assert.rejects(reading, RangeError);
+      else assert.deepEqual(await reading, complete);
     }),
   );
 });
 
 test("a body that arrives as one chunk is not copied", async () => {
-  const piece = Buffer.from("one piece");
-  const found = await readToBuffer(Readable.from([piece], { objectMode: false }), 100, tooLong);
-  assert.equal(found.buffer, piece.buffer);
+  const segment = Buffer.from("one piece");
+  const found = await readToBuffer(Readable.from([segment], { objectMode: false }), 100, tooLong);
+  assert.equal(found.buffer, segment.buffer);
 });
 
 test("a stream that fails, has failed, or was read before is an error, not an end", async () => {

@@ -10,29 +10,29 @@ export function readToBuffer(
   source: Readable,
   bytesMax: number,
   tooLong: () => Error,
-  take: ((bytes: number, piece: Buffer) => void) | null = null,
+  take: ((bytes: number, chunk: Buffer) => void) | null = null,
 ): Promise<Buffer> {
   const { promise, resolve, reject } = Promise.withResolvers<Buffer>();
-  const pieces: Buffer[] = [];
+  const chunks: Buffer[] = [];
   let byteLength = 0;
-  const leave = () => source.off("data", keep).off("end", end).off("error", fail).off("close", cut);
-  const keep = (piece: Buffer) => {
-    byteLength += piece.byteLength;
+  const disconnect = () => source.off("data", keep).off("end", end).off("error", fail).off("close", cut);
+  const keep = (chunk: Buffer) => {
+    byteLength += chunk.byteLength;
     if (byteLength > bytesMax) return fail(tooLong());
     try {
-      take?.(piece.byteLength, piece);
+      take?.(chunk.byteLength, chunk);
     } catch (error) {
       return fail(error as Error);
     }
-    pieces.push(piece);
+    chunks.push(chunk);
   };
   const end = () => {
-    leave();
-    const [only] = pieces;
-    resolve(pieces.length === 1 && only !== undefined ? only : Buffer.concat(pieces, byteLength));
+    disconnect();
+    const [only] = chunks;
+    resolve(chunks.length === 1 && only !== undefined ? only : Buffer.concat(chunks, byteLength));
   };
   const fail = (error: Error) => {
-    leave().pause();
+    disconnect().pause();
     reject(error);
   };
   const cut = () => fail(new Error("the body is incomplete"));

@@ -9,9 +9,9 @@ const other = () => new Error("no such table");
 
 /** Returns options with pauses that end at once, and records the pauses and the log lines. */
 function place(more: Partial<RetryWriteOptions> = {}) {
-  const [pausesMs, told]: [number[], string[]] = [[], []];
-  const tell = (message: string) => void told.push(message);
-  const logger: Logger = { error: tell, warning: tell, info: tell, verbose: tell };
+  const [pausesMs, reported]: [number[], string[]] = [[], []];
+  const report = (message: string) => void reported.push(message);
+  const logger: Logger = { error: report, warning: report, info: report, verbose: report };
   const over = new AbortController();
   const clock: Clock = {
     epochMs: () => 0,
@@ -31,7 +31,7 @@ function place(more: Partial<RetryWriteOptions> = {}) {
   let count = 0;
   return {
     pausesMs,
-    told,
+    told: reported,
     over,
     /** Writes with `retryWrite`; the first `failureCount` attempts fail. */
     write: (failureCount: number, failure: () => Error, failed: () => void = () => {}) =>

@@ -13,7 +13,7 @@ export const sharedFileMode = 0o644;
 export async function makeSharedDirectory(path: string): Promise<void> {
   const first = await mkdir(path, { recursive: true });
   if (first === undefined) return;
-  for (let made = resolve(path); made.length >= first.length; made = dirname(made)) {
-    await chmod(made, sharedDirectoryMode);
+  for (let created = resolve(path); created.length >= first.length; created = dirname(created)) {
+    await chmod(created, sharedDirectoryMode);
   }
 }

@@ -143,14 +143,14 @@ test("each limit holds, and removed entries free capacity", () => {
 
 test("a series for which memory is missing is not created", () => {
   const all = new CustomMetricFamilies(() => false);
-  let room = 1;
+  let capacity = 1;
   const families = all.open("", { ...limits, linesMax: 1 }, (count) => {
-    if (room-- <= 0) throw new InferenceError("UNAVAILABLE", "full");
-    return { cells: new Float64Array(count), byteOffset: 0, [Symbol.dispose]: () => void room++ };
+    if (capacity-- <= 0) throw new InferenceError("UNAVAILABLE", "full");
+    return { cells: new Float64Array(count), byteOffset: 0, [Symbol.dispose]: () => void capacity++ };
   });
   const held = families.family(gauge);
   refused(() => held.openSeries(noLabels, []), "UNAVAILABLE", "full");
-  room = 2;
+  capacity = 2;
   assert.equal(held.openSeries(noLabels, []).value(), 0);
 });
 
@@ -183,10 +183,10 @@ test("long expositions are written in chunks, and series removed between two chu
   const { families, all } = opened("", { linesMax: 3000, writersMax: 5000, textLengthMax: 1e6 });
   const held = families.family(counter);
   for (let index = 0; index < 2500; index++) held.openSeries(new Map([["n", String(index)]]), []);
-  const pieces = all.print();
-  assert.equal((pieces.next().value as string).split("\n").length, 1003);
+  const segments = all.print();
+  assert.equal((segments.next().value as string).split("\n").length, 1003);
   held[Symbol.dispose]();
-  assert.equal([...pieces].join(""), "");
+  assert.equal([...segments].join(""), "");
 });
 
 test("numbers are printed as C's %.16g prints them", () => {
@@ -252,13 +252,13 @@ class Holder {
 }
 
 test("property: a gauge is the last set value plus later additions, for any holders", () => {
-  const move = fc.record({
+  const transition = fc.record({
     who: fc.nat({ max: 3 }),
     what: fc.constantFrom("set", "increment", "increment", "end"),
     amount: fc.integer({ min: -5, max: 5 }),
   });
   fc.assert(
-    fc.property(fc.array(move, { maxLength: 40 }), (moves) => {
+    fc.property(fc.array(transition, { maxLength: 40 }), (transitions) => {
       const cells = new Map<number, Float64Array>();
       const families = new CustomMetricFamilies(() => false).open("", { ...limits, writersMax: 1000 }, (count) => {
         const byteOffset = 8 * (cells.size + 1);
@@ -270,7 +270,7 @@ test("property: a gauge is the last set value plus later additions, for any hold
       const watching = make();
       const holders = new Map<number, Holder>();
       let expected = 0;
-      for (const { who, what, amount } of moves) {
+      for (const { who, what, amount } of transitions) {
         const holder = holders.get(who) ?? make();
         holders.set(who, holder);
         if (what === "end") {

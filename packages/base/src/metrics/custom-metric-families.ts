@@ -164,8 +164,8 @@ class NamespaceUsage {
     this.#add(1, { lines, textLength, writers, bytes });
   }
 
-  subtract(taken: MetricUsage): void {
-    this.#add(-1, taken);
+  subtract(acquired: MetricUsage): void {
+    this.#add(-1, acquired);
   }
 
   #add(sign: number, { lines = 0, textLength = 0, writers = 0, bytes = 0 }: MetricUsage): void {
@@ -266,26 +266,26 @@ export class NamespaceMetricFamilies {
     const known = series.get(text);
     if (known !== undefined) return known;
     const own = checkedBounds(bounds, this.#dependencies.limits.boundsMax);
-    const taken = { lines: linesOf(head.kind, own), textLength: text.length };
-    this.#usage.add(taken);
+    const acquired = { lines: linesOf(head.kind, own), textLength: text.length };
+    this.#usage.add(acquired);
     try {
-      const made = new Series(head.kind, text, own, this.#dependencies.allocate);
-      series.set(text, made);
-      return made;
+      const created = new Series(head.kind, text, own, this.#dependencies.allocate);
+      series.set(text, created);
+      return created;
     } catch (error) {
-      this.#usage.subtract(taken);
+      this.#usage.subtract(acquired);
       throw error;
     }
   }
 
   #addWriter(family: Family, series: Series): SeriesWriter {
     try {
-      const taken = { writers: 1, bytes: series.writerBytes };
-      this.#usage.add(taken);
+      const acquired = { writers: 1, bytes: series.writerBytes };
+      this.#usage.add(acquired);
       try {
         return series.add(this.#dependencies.allocate);
       } catch (error) {
-        this.#usage.subtract(taken);
+        this.#usage.subtract(acquired);
         throw error;
       }
     } catch (error) {

@@ -35,8 +35,8 @@ export function printNumber(value: number): string {
     return `${sign}${digits[0]}${fraction}e${exponent < 0 ? "-" : "+"}${magnitude}`;
   }
   if (exponent < 0) return `${sign}0.${"0".repeat(-exponent - 1)}${digits}`;
-  const whole = digits.slice(0, exponent + 1).padEnd(exponent + 1, "0");
-  return digits.length > exponent + 1 ? `${sign}${whole}.${digits.slice(exponent + 1)}` : `${sign}${whole}`;
+  const complete = digits.slice(0, exponent + 1).padEnd(exponent + 1, "0");
+  return digits.length > exponent + 1 ? `${sign}${complete}.${digits.slice(exponent + 1)}` : `${sign}${complete}`;
 }
 
 export function printSample(name: string, labels: string, value: number): string {

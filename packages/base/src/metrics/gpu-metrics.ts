@@ -53,14 +53,14 @@ function show(
   figures: readonly GpuReadings[],
   field: (typeof gauges)[number][2],
 ): void {
-  const told = new Set<string>();
+  const reported = new Set<string>();
   for (const figure of figures) {
     const value = figure[field];
     if (value === null) continue;
-    told.add(figure.uuid);
+    reported.add(figure.uuid);
     family.row({ gpu_uuid: figure.uuid }).set(value);
   }
-  for (const uuid of shown) if (!told.has(uuid)) family.remove({ gpu_uuid: uuid });
+  for (const uuid of shown) if (!reported.has(uuid)) family.remove({ gpu_uuid: uuid });
   shown.clear();
-  for (const uuid of told) shown.add(uuid);
+  for (const uuid of reported) shown.add(uuid);
 }

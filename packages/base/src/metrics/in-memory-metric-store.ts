@@ -162,12 +162,12 @@ export class InMemoryMetricStore implements MetricStore {
     for (const series of this.#changed.values().toArray()) {
       if (series.isEvicted) continue;
       series.age(this.#options.clock.epochMs());
-      const taken = series.takeChanged(openAtMs);
-      if (taken.length > 0 && !series.isStored) {
+      const acquired = series.takeChanged(openAtMs);
+      if (acquired.length > 0 && !series.isStored) {
         series.isStored = true;
         opened.push(series.identity);
       }
-      for (const point of taken) points.push(storedPoint(series.identity.number, point));
+      for (const point of acquired) points.push(storedPoint(series.identity.number, point));
       if (points.length < countMax) continue;
       yield { opened, points, evicted };
       [opened, points, evicted] = [[], [], []];
@@ -192,13 +192,13 @@ export class InMemoryMetricStore implements MetricStore {
    * the persisted points before that time may be deleted.
    */
   async takeExpired(
-    turn: () => Promise<void>,
+    nextTick: () => Promise<void>,
   ): Promise<readonly { readonly periodMs: number; readonly beforeMs: number }[]> {
     const nowMs = this.#options.clock.epochMs();
     this.#beginRound(nowMs);
     while (this.#round !== null) {
       this.#ageSeries(nowMs, agedPerTick);
-      await turn();
+      await nextTick();
     }
     const droppedBeforeMs = this.#droppedBeforeMs;
     this.#droppedBeforeMs = 0;
@@ -266,9 +266,9 @@ export class InMemoryMetricStore implements MetricStore {
     const found = this.#find(key);
     if (found !== undefined) return found;
     const identity = { number: this.#nextNumber++, key, resolutionMs };
-    const made = this.#open({ ...identity, key: { ...key, dimensions: sortedDimensions(key.dimensions) } });
-    made.lastRecordedMs = this.#options.clock.epochMs();
-    return made;
+    const created = this.#open({ ...identity, key: { ...key, dimensions: sortedDimensions(key.dimensions) } });
+    created.lastRecordedMs = this.#options.clock.epochMs();
+    return created;
   }
 
   #find(key: SeriesKey): MetricSeries | undefined {
@@ -276,15 +276,15 @@ export class InMemoryMetricStore implements MetricStore {
   }
 
   #open(identity: StoredSeries): MetricSeries {
-    const made = new MetricSeries(identity, this.#tiers, this.#changed);
-    while (this.#byNumber.size > 0 && this.#isFull(made)) this.#evictIdle();
+    const created = new MetricSeries(identity, this.#tiers, this.#changed);
+    while (this.#byNumber.size > 0 && this.#isFull(created)) this.#evictIdle();
     const id = metricId(identity.key);
     const ofUnits = this.#metrics.get(id) ?? [];
     this.#metrics.set(id, ofUnits);
-    ofUnits.push(made);
-    this.#byNumber.set(identity.number, made);
-    this.#count(made, 1);
-    return made;
+    ofUnits.push(created);
+    this.#byNumber.set(identity.number, created);
+    this.#count(created, 1);
+    return created;
   }
 
   #isFull(added: MetricSeries): boolean {

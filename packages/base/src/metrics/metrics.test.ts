@@ -125,7 +125,7 @@ test("CPU utilisation is the share of busy ticks since the previous reading", ()
 
 test("GPUs have Triton's gauges where the GPU reports the value, and energy accumulates", () => {
   const registry = new MetricRegistry({ rowsMax: 10 });
-  const told = {
+  const reported = {
     utilization: 0.5,
     memoryTotalBytes: 16e9,
     memoryUsedBytes: 4e9,
@@ -138,8 +138,8 @@ test("GPUs have Triton's gauges where the GPU reports the value, and energy accu
   refresh();
   assert.equal(registry.print(), "", "no GPU, no family");
   figures = [
-    { uuid: "GPU-1", ...told },
-    { uuid: "GPU-2", ...told, powerWatts: null, energyJoules: null },
+    { uuid: "GPU-1", ...reported },
+    { uuid: "GPU-2", ...reported, powerWatts: null, energyJoules: null },
   ];
   refresh();
   assert.deepEqual(
@@ -161,7 +161,7 @@ test("GPUs have Triton's gauges where the GPU reports the value, and energy accu
       "",
     ],
   );
-  figures = [{ uuid: "GPU-2", ...told, energyJoules: 3 }];
+  figures = [{ uuid: "GPU-2", ...reported, energyJoules: 3 }];
   refresh();
   assert.doesNotMatch(registry.print(), /nv_gpu.*GPU-1/, "what says nothing any more has no gauges");
   assert.match(registry.print(), /nv_energy_consumption{gpu_uuid="GPU-1"} 10\n.*{gpu_uuid="GPU-2"} 3\n/);

@@ -115,9 +115,9 @@ class RowFamily<Made extends Row> implements AnyFamily {
     const key = printLabels(Object.entries(labels));
     const known = this.#rows.get(key);
     if (known !== undefined) return known as Made;
-    const made = this.#make();
-    this.#add(key, made);
-    return made;
+    const created = this.#make();
+    this.#add(key, created);
+    return created;
   }
 
   readFrom(labels: MetricLabels, read: () => number): void {

@@ -103,9 +103,9 @@ test("property: for any metric names of clients every line is valid, and no two 
   );
   const arbitrary = fc.array(fc.tuple(name, name, fc.array(fc.tuple(name, name), { maxLength: 3 })), { maxLength: 8 });
   await fc.assert(
-    fc.asyncProperty(arbitrary, async (given) => {
+    fc.asyncProperty(arbitrary, async (input) => {
       const { clock, series, text } = opened();
-      for (const [namespace, metricName, dimensions] of given) {
+      for (const [namespace, metricName, dimensions] of input) {
         series.recorder(key(namespace, metricName, Object.fromEntries(dimensions))).record(1);
       }
       clock.nowMs += minuteMs;

@@ -139,14 +139,14 @@ export class MetricSeries {
 
   /** Returns the changed points and marks them as unchanged. Omits the point that covers `openAtMs`. */
   takeChanged(openAtMs: number | null): readonly MetricPoint[] {
-    const taken: MetricPoint[] = [];
+    const acquired: MetricPoint[] = [];
     for (const point of this.#changed) {
       if (openAtMs !== null && point.startMs <= openAtMs && openAtMs < point.startMs + point.periodMs) continue;
       this.#changed.delete(point);
-      taken.push(point);
+      acquired.push(point);
     }
     if (this.#changed.size === 0) this.#queue.delete(this);
-    return taken;
+    return acquired;
   }
 
   /** Merges the points that exceed a tier's retention into the next tier. Drops such points of the last tier. */
@@ -200,11 +200,11 @@ export class MetricSeries {
     const at = last === undefined || last.startMs < startMs ? points.length : indexAt(points, startMs);
     const found = points[at];
     if (found?.startMs === startMs) return found;
-    const made = new MetricPoint(startMs, (this.#tiers[index] as SeriesTier).periodMs);
-    points.splice(at, 0, made);
+    const created = new MetricPoint(startMs, (this.#tiers[index] as SeriesTier).periodMs);
+    points.splice(at, 0, created);
     this.byteLength += pointBytes;
     if (at === points.length - 1 && last !== undefined) this.byteLength += last.histogramBytes;
-    return made;
+    return created;
   }
 }
 

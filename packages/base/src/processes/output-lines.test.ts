@@ -82,12 +82,12 @@ const limitsOf = fc.record({
 });
 
 /** Returns the forwarded lines with their times, for output that arrives in chunks at given times. */
-function forwardedOf(bytes: Buffer, pieces: readonly { length: number; afterMs: number }[], limits: OutputLimits) {
+function forwardedOf(bytes: Buffer, chunks: readonly { length: number; afterMs: number }[], limits: OutputLimits) {
   const clock = new SteppedClock();
   const forwarded: { readonly line: string; readonly atMs: number }[] = [];
   const lines = new OutputLines(clock, (line) => forwarded.push({ line, atMs: clock.epochMs() }), limits);
   let start = 0;
-  for (const { length, afterMs } of pieces) {
+  for (const { length, afterMs } of chunks) {
     lines.push(bytes.subarray(start, start + length));
     start += length;
     clock.advance(afterMs);
@@ -98,11 +98,11 @@ function forwardedOf(bytes: Buffer, pieces: readonly { length: number; afterMs: 
   return { forwarded, tail };
 }
 
-const pieces = fc.array(fc.record({ length: fc.nat(300), afterMs: fc.nat(1500) }), { maxLength: 20 });
+const segments = fc.array(fc.record({ length: fc.nat(300), afterMs: fc.nat(1500) }), { maxLength: 20 });
 
 test("property: every line is forwarded in order or counted in its place, and the last lines are kept", () => {
   fc.assert(
-    fc.property(texts, pieces, limitsOf, (printed, inPieces, limits) => {
+    fc.property(texts, segments, limitsOf, (printed, inPieces, limits) => {
       const { forwarded, tail } = forwardedOf(
         Buffer.from(printed.map((text) => `${text}\n`).join("")),
         inPieces,
@@ -132,7 +132,7 @@ test("property: every line is forwarded in order or counted in its place, and th
 
 test("property: no period forwards more than the burst plus the rate, and one notice a second", () => {
   fc.assert(
-    fc.property(texts, pieces, limitsOf, (printed, inPieces, limits) => {
+    fc.property(texts, segments, limitsOf, (printed, inPieces, limits) => {
       const flood = Buffer.from(`${printed.join("\n")}\n`.repeat(5));
       const { forwarded } = forwardedOf(flood, inPieces, limits);
       for (const [first, { atMs: fromMs }] of forwarded.entries()) {

@@ -72,11 +72,11 @@ export class OutputLines {
       if (this.#pause !== null && !this.#isInLine) start = this.#leaveOutLines(bytes, start);
       const newline = bytes.indexOf(newlineByte, start);
       if (newline === -1) break;
-      const piece = bytes.subarray(start, newline);
+      const segment = bytes.subarray(start, newline);
       if (this.#isInLine) {
-        this.#append(piece);
+        this.#append(segment);
         this.#endPartial();
-      } else this.#line(piece.subarray(0, this.#limits.lineBytesMax), this.#cutBytesOf(piece));
+      } else this.#line(segment.subarray(0, this.#limits.lineBytesMax), this.#cutBytesOf(segment));
       start = newline + 1;
     }
     this.#append(bytes.subarray(start));
@@ -92,11 +92,11 @@ export class OutputLines {
     return this.#partial.length > 0;
   }
 
-  #append(piece: Buffer): void {
-    const room = this.#limits.lineBytesMax - this.#partial.length;
-    const taken = piece.subarray(0, Math.max(0, room));
-    if (taken.length > 0) this.#partial = Buffer.concat([this.#partial, taken]);
-    this.#cutBytes += piece.length - taken.length;
+  #append(segment: Buffer): void {
+    const capacity = this.#limits.lineBytesMax - this.#partial.length;
+    const received = segment.subarray(0, Math.max(0, capacity));
+    if (received.length > 0) this.#partial = Buffer.concat([this.#partial, received]);
+    this.#cutBytes += segment.length - received.length;
   }
 
   #cutBytesOf(line: Buffer): number {

@@ -57,10 +57,10 @@ test("stopping sends SIGKILL after SIGTERM was ignored, and ends grandchildren t
 });
 
 test("children and grandchildren of a killed program end with it", async () => {
-  const door = fileURLToPath(new URL("index.ts", import.meta.url));
+  const entry = fileURLToPath(new URL("index.ts", import.meta.url));
   const base = fileURLToPath(new URL("../core/index.ts", import.meta.url));
   const program = `
-    import { spawnProcess } from ${JSON.stringify(door)};
+    import { spawnProcess } from ${JSON.stringify(entry)};
     import { systemClock } from ${JSON.stringify(base)};
     const child = await spawnProcess({ command: "/bin/sh", args: ["-c", "trap '' TERM HUP IO; sleep 1000 & echo $!; wait"], env: {}, cwd: null,
       extraFds: [], onLine: (line) => process.stdout.write(child.pid + " " + line + "\\n"), onExit: () => {}, clock: systemClock });`;
@@ -75,12 +75,12 @@ test("children and grandchildren of a killed program end with it", async () => {
 });
 
 test("a child of a program that is killed right after starting it ends with it", async () => {
-  const door = fileURLToPath(new URL("index.ts", import.meta.url));
+  const entry = fileURLToPath(new URL("index.ts", import.meta.url));
   const base = fileURLToPath(new URL("../core/index.ts", import.meta.url));
   // Identifies the child by its arguments, because the process that knows its pid is killed.
   const seconds = `100${process.pid}`;
   const program = `
-    import { spawnProcess } from ${JSON.stringify(door)};
+    import { spawnProcess } from ${JSON.stringify(entry)};
     import { systemClock } from ${JSON.stringify(base)};
     void spawnProcess({ command: "sleep", args: ["${seconds}"], env: {}, cwd: null,
       extraFds: [], onLine: () => {}, onExit: () => {}, clock: systemClock });
@@ -123,9 +123,9 @@ test("a directory lock belongs to one caller until it is released or its process
       assert.ok(held);
       assert.equal(lockDirectory(directory), null);
     }
-    const door = fileURLToPath(new URL("index.ts", import.meta.url));
+    const entry = fileURLToPath(new URL("index.ts", import.meta.url));
     const program = `
-      import { lockDirectory } from ${JSON.stringify(door)};
+      import { lockDirectory } from ${JSON.stringify(entry)};
       globalThis.held = lockDirectory(${JSON.stringify(directory)});
       process.stdout.write(held === null ? "taken" : "held");
       setInterval(() => {}, 1000);`;

@@ -83,6 +83,6 @@ const entities: Readonly<Record<string, string>> = {
 };
 
 function escaped(text: string): string {
-  const whole = text.length > cellCharsMax ? `${text.slice(0, cellCharsMax)}…` : text;
-  return whole.replaceAll(/[&<>"']/g, (character) => entities[character]!);
+  const complete = text.length > cellCharsMax ? `${text.slice(0, cellCharsMax)}…` : text;
+  return complete.replaceAll(/[&<>"']/g, (character) => entities[character]!);
 }

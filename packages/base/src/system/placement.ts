@@ -20,7 +20,7 @@ export interface ThreadPlacement {
 export function divideProcessors(order: readonly number[], threadCount: number, index: number): ThreadPlacement | null {
   if (threadCount < 2 || threadCount > order.length) return null;
   const home = index % order.length;
-  const at = (place: number) => order[(home + place) % order.length] as number;
-  const pool = Array.from({ length: threadCount - 1 }, (_, place) => at(place + 1));
+  const at = (position: number) => order[(home + position) % order.length] as number;
+  const pool = Array.from({ length: threadCount - 1 }, (_, position) => at(position + 1));
   return { home, pool, caller: order.filter((processor) => !pool.includes(processor)) };
 }

@@ -223,9 +223,9 @@ export function sendBlocking(fd: number, bytes: Uint8Array): boolean {
   let sent = 0;
   while (sent < bytes.byteLength) {
     const rest = bytes.subarray(sent);
-    const taken = Number(libc.send(fd, rest, rest.byteLength, MSG_NOSIGNAL));
-    if (taken >= 0) {
-      sent += taken;
+    const used = Number(libc.send(fd, rest, rest.byteLength, MSG_NOSIGNAL));
+    if (used >= 0) {
+      sent += used;
       continue;
     }
     const errno = koffi.errno();
@@ -239,8 +239,8 @@ export function sendBlocking(fd: number, bytes: Uint8Array): boolean {
 export function pinThread(processors: readonly number[]): void {
   const mask = new Uint8Array(processorSetBytes);
   for (const processor of processors) {
-    const place = processor >> 3;
-    if (place < mask.length) mask[place] = (mask[place] as number) | (1 << (processor & 7));
+    const position = processor >> 3;
+    if (position < mask.length) mask[position] = (mask[position] as number) | (1 << (processor & 7));
   }
   libc.setAffinity(0, mask.byteLength, mask);
 }

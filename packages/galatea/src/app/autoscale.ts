@@ -28,9 +28,9 @@ export async function autoscale(options: AutoscaleOptions): Promise<number> {
     process.stdout.write(chartText(simulation));
     return 0;
   } catch (error) {
-    const isTold =
+    const isReported =
       error instanceof LoadError || error instanceof AwsError || (error as NodeJS.ErrnoException).code !== undefined;
-    if (!isTold) throw error;
+    if (!isReported) throw error;
     process.stderr.write(`galatea autoscale: ${(error as Error).message}\n`);
     return 1;
   }

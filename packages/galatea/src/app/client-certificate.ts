@@ -24,16 +24,16 @@ export async function clientCertificate(directory: string, logger: Logger): Prom
   const kept = await readKept(path, logger);
   if (kept !== null && kept.untilMs > Date.now() && names.every((name) => kept.names.includes(name))) return kept;
   const untilMs = Date.now() + 10 * yearMs;
-  const made = createCertificate({
+  const created = createCertificate({
     names,
     notBefore: new Date(Date.now() - yearMs / 365),
     notAfter: new Date(untilMs),
   });
   await mkdir(directory, { recursive: true, mode: 0o700 });
   const partial = `${path}.${process.pid}`;
-  await writeFile(partial, JSON.stringify({ ...made, names, untilMs }), { mode: 0o600 });
+  await writeFile(partial, JSON.stringify({ ...created, names, untilMs }), { mode: 0o600 });
   await rename(partial, path);
-  return made;
+  return created;
 }
 
 /** Reads the stored certificate; null if there is none or it cannot be used. */

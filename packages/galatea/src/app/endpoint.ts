@@ -16,8 +16,8 @@ export function endpoint(options: EndpointOptions): Promise<number> {
   const { verb, name } = options;
   return withPlatformClient("endpoint", options, async (client) => {
     const path = `/galatea/endpoints/${encodeURIComponent(name)}`;
-    const asked = (await client.request("POST", `${path}/${verb}`)) as EndpointResponse;
-    const settled = verb === "start" ? await started(client, path) : asked;
+    const requested = (await client.request("POST", `${path}/${verb}`)) as EndpointResponse;
+    const settled = verb === "start" ? await started(client, path) : requested;
     const reason = settled.FailureReason === undefined ? "" : `: ${settled.FailureReason}`;
     process.stdout.write(`${name} is ${settled.EndpointStatus}${reason}\n`);
     return settled.EndpointStatus === "Failed" ? 1 : 0;

@@ -18,10 +18,10 @@ after(() => rm(root, { recursive: true, force: true }));
 
 /** Creates the files that `galatea model add` creates and other commands read. */
 async function made(directory: string): Promise<string> {
-  const place = await frameworkLocation(directory, frameworkByName("sklearn")!);
-  await mkdir(place.directory, { recursive: true });
-  await writeFile(join(place.directory, "ready"), "");
-  return place.directory;
+  const location = await frameworkLocation(directory, frameworkByName("sklearn")!);
+  await mkdir(location.directory, { recursive: true });
+  await writeFile(join(location.directory, "ready"), "");
+  return location.directory;
 }
 
 function model(...args: readonly string[]): string {

@@ -24,8 +24,8 @@ export async function model(options: FrameworkOptions): Promise<number> {
   const say = (line: string) => void process.stdout.write(`${line}\n`);
   if (options.verb === "list") {
     for (const framework of frameworks) {
-      const made = await findFramework(directories, framework);
-      const state = made === null ? `not set up: galatea model add ${framework.name}` : made.directory;
+      const created = await findFramework(directories, framework);
+      const state = created === null ? `not set up: galatea model add ${framework.name}` : created.directory;
       say(`${framework.name}: ${framework.about}; ${framework.packages.join(", ")}; ${state}`);
     }
     return 0;
@@ -54,18 +54,18 @@ export async function model(options: FrameworkOptions): Promise<number> {
       return 0;
     }
     const directory = options.data === null ? shared : directories[0]!;
-    const made = await findFramework(directories, framework);
-    const place = await addFramework({
+    const created = await findFramework(directories, framework);
+    const location = await addFramework({
       ...work,
       // A framework that servers already find is neither checked nor installed again.
-      directory: made === null ? directory : dirname(made.directory),
+      directory: created === null ? directory : dirname(created.directory),
       wheels,
       anyBuild: options.anyBuild,
       pythons: options.python === null ? knownPythons : [options.python],
       env: installerEnvironment(),
     });
-    if (made === null && directory !== shared) await linkFramework(shared, framework, place);
-    say(`${framework.name} is set up in ${place.directory}`);
+    if (created === null && directory !== shared) await linkFramework(shared, framework, location);
+    say(`${framework.name} is set up in ${location.directory}`);
     return 0;
   } catch (error) {
     if (stopping.signal.aborted)

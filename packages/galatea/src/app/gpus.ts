@@ -52,10 +52,10 @@ export function freeBytes(readings: readonly Reading[]): DeviceBytes {
 
 /** Returns the bytes that these processes use on each GPU. */
 export function usedDeviceBytes(readings: readonly Reading[], pids: readonly number[]): DeviceBytes {
-  const wanted = new Set(pids);
+  const desired = new Set(pids);
   return new Map(
     readings.flatMap(({ processes }, gpu): [MemoryDevice, number][] => {
-      const bytes = processes.reduce((sum, { pid, memoryBytes }) => sum + (wanted.has(pid) ? memoryBytes : 0), 0);
+      const bytes = processes.reduce((sum, { pid, memoryBytes }) => sum + (desired.has(pid) ? memoryBytes : 0), 0);
       return bytes === 0 ? [] : [[`gpu ${gpu}`, bytes]];
     }),
   );

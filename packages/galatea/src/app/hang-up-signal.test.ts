@@ -85,7 +85,7 @@ test("on SIGHUP, also through scripts/start.js, a platform accepts the keys that
       forcePathStyle: true,
       credentials: { accessKeyId, secretAccessKey, ...(sessionToken === undefined ? {} : { sessionToken }) },
     });
-    const answer = (client: ReturnType<typeof at>) =>
+    const createResponse = (client: ReturnType<typeof at>) =>
       new S3Client(client).send(new ListBucketsCommand({})).then(
         () => "answered",
         (error: Error) => error.name,
@@ -94,23 +94,23 @@ test("on SIGHUP, also through scripts/start.js, a platform accepts the keys that
     const session = at(lent!.AccessKeyId!, lent!.SecretAccessKey, lent!.SessionToken);
     const { Credentials: lentAgain } = await new STSClient(session).send(new GetSessionTokenCommand({}));
     const chained = at(lentAgain!.AccessKeyId!, lentAgain!.SecretAccessKey, lentAgain!.SessionToken);
-    const answers = async () => [
-      await answer(at("KEPT")),
-      await answer(at("REMOVED")),
-      await answer(session),
-      await answer(chained),
-      await answer(at("ADDED")),
+    const responses = async () => [
+      await createResponse(at("KEPT")),
+      await createResponse(at("REMOVED")),
+      await createResponse(session),
+      await createResponse(chained),
+      await createResponse(at("ADDED")),
     ];
     const refused = "InvalidAccessKeyId";
-    assert.deepEqual(await answers(), ["answered", "answered", "answered", "answered", refused]);
+    assert.deepEqual(await responses(), ["answered", "answered", "answered", "answered", refused]);
     await writeKeys(keys, ["KEPT", "ADDED"]);
     platform.child.kill("SIGHUP");
     await platform.seen(/SIGHUP: keys reloaded; all other keys are rejected from now on path=\S+ keys=2/);
-    assert.deepEqual(await answers(), ["answered", refused, refused, refused, "answered"]);
+    assert.deepEqual(await responses(), ["answered", refused, refused, refused, "answered"]);
     await writeFile(keys, "[default]\n");
     platform.child.kill("SIGHUP");
     await platform.seen(/SIGHUP: keys not reloaded: \S+ has no aws_access_key_id/);
-    assert.deepEqual(await answers(), ["answered", refused, refused, refused, "answered"]);
+    assert.deepEqual(await responses(), ["answered", refused, refused, refused, "answered"]);
   }
 });
 

@@ -83,9 +83,9 @@ test("a platform shuts down when its npx process is killed during the start", as
 test("a platform that a shell started in the background keeps running when the shell has ended", async (t) => {
   const words = `'${process.execPath}' '${main}' up --port=0 --data=DATA`;
   const platform = await startPlatform(t, "env", ["npm_command=exec", "sh", "-c", `${words} & wait $!`]);
-  const gone = once(platform.child, "exit");
+  const removed = once(platform.child, "exit");
   platform.child.kill("SIGKILL");
-  await gone;
+  await removed;
   assert.ok((await fetch(`${platform.url}/health`)).status > 0);
 });
 

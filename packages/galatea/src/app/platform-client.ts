@@ -32,17 +32,17 @@ export class PlatformClient {
   }
 
   /** Opens a client. Throws PlatformRequestError if no platform runs and no flag gives an address. */
-  static async open(place: PlatformAddressOptions): Promise<PlatformClient> {
+  static async open(location: PlatformAddressOptions): Promise<PlatformClient> {
     const log = createLogger((_level, message, fields) => {
       process.stderr.write(`galatea: ${message} ${JSON.stringify(fields)}\n`);
     });
-    if (place.host === null && place.port === null && findRunningPlatform(place, process.env) === null) {
-      const { root } = dataDirectories(place.data, process.env);
+    if (location.host === null && location.port === null && findRunningPlatform(location, process.env) === null) {
+      const { root } = dataDirectories(location.data, process.env);
       throw new PlatformRequestError(
         `no platform uses '${root}': start one with \`galatea up\`, or select one with --data or --port`,
       );
     }
-    return new PlatformClient(await resolveTargetPlatform(place, process.env, log));
+    return new PlatformClient(await resolveTargetPlatform(location, process.env, log));
   }
 
   /** Requests a path below /galatea/. Resolves with the response's JSON; rejects with PlatformRequestError. */
@@ -70,10 +70,14 @@ export class PlatformClient {
   async #send(service: string, { method, path, body, headers }: CalledPath): Promise<Response> {
     const { region, key } = this.platform;
     const url = new URL(path, this.platform.url);
-    const asked = { method, url, body, headers, region, service, timeMs: systemClock.epochMs() };
+    const requested = { method, url, body, headers, region, service, timeMs: systemClock.epochMs() };
     let reply: Response;
     try {
-      reply = await fetch(url, { method, headers: signRequestHeaders(asked, key), body: body === "" ? null : body });
+      reply = await fetch(url, {
+        method,
+        headers: signRequestHeaders(requested, key),
+        body: body === "" ? null : body,
+      });
     } catch (cause) {
       const why = (cause as { readonly cause?: Error }).cause?.message ?? String(cause);
       throw new PlatformRequestError(`no platform responds at ${url.origin}: ${why}`, { cause });
@@ -110,10 +114,10 @@ function errorOf(text: string): { readonly message: string | null; readonly code
  */
 export async function withPlatformClient(
   command: string,
-  place: PlatformAddressOptions,
+  location: PlatformAddressOptions,
   run: (client: PlatformClient) => Promise<number>,
 ) {
-  return await reporting(command, async () => await run(await PlatformClient.open(place)));
+  return await reporting(command, async () => await run(await PlatformClient.open(location)));
 }
 
 /** Runs a command. Resolves with 1 and prints the reason if a server rejects the call or does not respond. */

@@ -30,9 +30,9 @@ export async function restart(options: RestartOptions): Promise<number> {
 /** Resolves with the platform when it is ready again; null if its process has ended. */
 async function restarted(before: RunningPlatform, options: RestartOptions): Promise<RunningPlatform | null> {
   const { pid, startTicks } = before.process;
-  const place = { ...options, data: before.dataDirectory };
+  const location = { ...options, data: before.dataDirectory };
   while (readProcessStart(pid) === startTicks) {
-    const found = findRunningPlatform(place, process.env);
+    const found = findRunningPlatform(location, process.env);
     if (found !== null && found.openedMs !== before.openedMs) return found;
     await delay(systemClock, pollMs, new AbortController().signal);
   }

@@ -28,20 +28,20 @@ export interface TargetPlatform {
  * PlatformChoice if several platforms run and no flag selects one. Throws OwnerKeysError if the key cannot be read.
  */
 export async function resolveTargetPlatform(
-  place: PlatformAddressOptions,
+  location: PlatformAddressOptions,
   env: Readonly<Record<string, string | undefined>>,
   log: Logger,
 ): Promise<TargetPlatform> {
-  const running = findRunningPlatform(place, env);
-  const directories = dataDirectories(running?.dataDirectory ?? place.data, env);
-  const host = place.host ?? running?.host ?? platformDefaults.host;
-  const port = place.port ?? running?.port ?? platformDefaults.port;
+  const running = findRunningPlatform(location, env);
+  const directories = dataDirectories(running?.dataDirectory ?? location.data, env);
+  const host = location.host ?? running?.host ?? platformDefaults.host;
+  const port = location.port ?? running?.port ?? platformDefaults.port;
   return {
     url: `http://${isIPv6(host) ? `[${host}]` : host}:${port}`,
-    region: place.region ?? running?.region ?? platformDefaults.region,
-    key: await keyOf(running, place, { env, log, generatedPath: credentialsPath(directories) }),
+    region: location.region ?? running?.region ?? platformDefaults.region,
+    key: await keyOf(running, location, { env, log, generatedPath: credentialsPath(directories) }),
     directories,
-    hasFoundAddress: running !== null || place.host !== null || place.port !== null,
+    hasFoundAddress: running !== null || location.host !== null || location.port !== null,
   };
 }
 
@@ -56,13 +56,13 @@ async function keyOf(
   { credentials }: PlatformAddressOptions,
   { env, log, generatedPath }: KeySearch,
 ): Promise<RootKey> {
-  const given = findKeySource(credentials ?? running?.credentialsPath ?? null, env, generatedPath);
-  if (running !== null && running.credentialsPath === null && given.from === "data directory") {
+  const input = findKeySource(credentials ?? running?.credentialsPath ?? null, env, generatedPath);
+  if (running !== null && running.credentialsPath === null && input.from === "data directory") {
     throw new OwnerKeysError(
       `the platform at port ${running.port} gets its keys from its environment variables: set GALATEA_ACCESS_KEY_ID and ` +
         "GALATEA_SECRET_ACCESS_KEY here as well, or name a file of them with --credentials",
     );
   }
-  const [key] = await readOwnerKeys(given, log);
+  const [key] = await readOwnerKeys(input, log);
   return key;
 }

@@ -70,7 +70,7 @@ test("env prints absolute paths for a relative data directory", () => {
 });
 
 test("the data directory is GALATEA_DATA, else below XDG_DATA_HOME where that is absolute, else below the home", () => {
-  for (const [variables, wanted] of [
+  for (const [variables, expected] of [
     [{ GALATEA_DATA: join(root, "ours"), XDG_DATA_HOME: join(root, "shared") }, "ours"],
     [{ GALATEA_DATA: "", XDG_DATA_HOME: join(root, "shared") }, "shared/galatea"],
     [{ XDG_DATA_HOME: "" }, "home/.local/share/galatea"],
@@ -78,7 +78,7 @@ test("the data directory is GALATEA_DATA, else below XDG_DATA_HOME where that is
   ] as const) {
     const env = { PATH: process.env.PATH, HOME: join(root, "home"), ...variables };
     const done = spawnSync(process.execPath, [main, "env"], { cwd: root, env, encoding: "utf8" });
-    assert.match(done.stdout, new RegExp(`^export SAGEMAKER_USER_CONFIG_OVERRIDE=${root}/${wanted}/`, "m"));
+    assert.match(done.stdout, new RegExp(`^export SAGEMAKER_USER_CONFIG_OVERRIDE=${root}/${expected}/`, "m"));
   }
 });
 

@@ -99,8 +99,8 @@ test("one stop signal, forwarded any number of times at once, waits for requests
   const cut = new Promise((resolve) => held.once("error", resolve));
   for (let time = 0; time < 3; time++) platform.child.kill(time === 1 ? "SIGTERM" : "SIGINT");
   await platform.seen(/stopping: SIG\w+; requests in flight get 30 s, a second signal ends them at once/);
-  const [answer] = (await once(ends.end("more"), "response")) as [IncomingMessage];
-  assert.equal(answer.resume().statusCode, 200);
+  const [response] = (await once(ends.end("more"), "response")) as [IncomingMessage];
+  assert.equal(response.resume().statusCode, 200);
   let isAtOnce = false;
   const atOnce = platform.seen(/stopping at once: SIGTERM/).then(() => (isAtOnce = true));
   // Sends the signal repeatedly, because a signal that arrives too soon after the first one counts as the same stop.

@@ -20,8 +20,8 @@ afterEach(() => rm(root, { recursive: true }));
 
 const step =
   (name: string): FormatStep =>
-  async ({ root: given }) => {
-    assert.equal(given, root);
+  async ({ root: input }) => {
+    assert.equal(input, root);
     applied.push(name);
   };
 const steps = [step("to 2"), step("to 3")];

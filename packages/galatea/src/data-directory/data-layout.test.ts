@@ -8,8 +8,8 @@ import { fileURLToPath } from "node:url";
 import { dataDirectories } from "./directories.ts";
 import { checkDataLayout } from "./data-layout.ts";
 
-const place = mkdtempSync(join(tmpdir(), "galatea-layout-"));
-after(() => rmSync(place, { recursive: true, force: true }));
+const location = mkdtempSync(join(tmpdir(), "galatea-layout-"));
+after(() => rmSync(location, { recursive: true, force: true }));
 
 const makers = {
   directory: (path: string) => mkdirSync(path),
@@ -19,7 +19,7 @@ const makers = {
 };
 /** Creates a data directory in which `maker` has created the entry at `path`. */
 function dataWith(path: string, maker: keyof typeof makers): string {
-  const root = mkdtempSync(join(place, "data-"));
+  const root = mkdtempSync(join(location, "data-"));
   mkdirSync(dirname(join(root, path)), { recursive: true });
   makers[maker](join(root, path));
   return root;
@@ -63,8 +63,8 @@ for (const path of ["records/galatea.db", "credentials"]) {
 }
 
 test("a new data directory, and one whose directories are links, are accepted", async () => {
-  await checkDataLayout(dataDirectories(join(place, "new"), {}));
-  const root = mkdtempSync(join(place, "data-"));
-  symlinkSync(place, join(root, "frameworks"));
+  await checkDataLayout(dataDirectories(join(location, "new"), {}));
+  const root = mkdtempSync(join(location, "data-"));
+  symlinkSync(location, join(root, "frameworks"));
   await checkDataLayout(dataDirectories(root, {}));
 });

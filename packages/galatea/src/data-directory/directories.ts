@@ -67,14 +67,14 @@ export function usersDirectory({ XDG_DATA_HOME: shared }: Readonly<Record<string
 }
 
 /**
- * Returns the paths in `given`, else in `$GALATEA_DATA`, else in `$XDG_DATA_HOME/galatea`, else in
+ * Returns the paths in `input`, else in `$GALATEA_DATA`, else in `$XDG_DATA_HOME/galatea`, else in
  * `~/.local/share/galatea`. Relative paths are resolved against the working directory.
  */
 export function dataDirectories(
-  given: string | null,
+  input: string | null,
   env: Readonly<Record<string, string | undefined>>,
 ): DataDirectories {
-  const root = resolve(given ?? (env["GALATEA_DATA"] || usersDirectory(env)));
+  const root = resolve(input ?? (env["GALATEA_DATA"] || usersDirectory(env)));
   const named = (env["GALATEA_FRAMEWORKS"] ?? "") !== "";
   const frameworks = [join(root, "frameworks"), machineFrameworks(env), ...(named ? [] : [frameworksOfRoot])];
   return {

@@ -77,9 +77,12 @@ test("env takes port, region and key from the platform that runs over its data d
   ]);
   const found = galatea(["env", `--data=${data}`]);
   assert.deepEqual([found.url, found.key, found.region], [`http://127.0.0.1:${port}`, "OWNERSKEY", "eu-west-1"]);
-  const told = galatea(["env", `--data=${data}`, "--host=gateway.example", "--port=443", "--region=us-west-2"]);
-  assert.deepEqual([told.url, told.key, told.region], ["http://gateway.example:443", "OWNERSKEY", "us-west-2"]);
-  assert.equal(found.stderr + told.stderr, "");
+  const reported = galatea(["env", `--data=${data}`, "--host=gateway.example", "--port=443", "--region=us-west-2"]);
+  assert.deepEqual(
+    [reported.url, reported.key, reported.region],
+    ["http://gateway.example:443", "OWNERSKEY", "us-west-2"],
+  );
+  assert.equal(found.stderr + reported.stderr, "");
   assert.deepEqual(galatea(["events", `--data=${data}`]).status, 0);
   await killed(child);
   const defaults = galatea(["env", `--data=${data}`]);

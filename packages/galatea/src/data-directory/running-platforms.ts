@@ -84,11 +84,11 @@ const descriptionPath = (dataDirectory: string) => join(dataDirectory, "platform
  * data directory, then the only platform that this user runs. Returns null if no platform runs there. Throws
  * PlatformChoice if several platforms run and nothing selects one.
  */
-export function findRunningPlatform(place: RestartOptions, env: Environment): RunningPlatform | null {
-  const own = readDescription(descriptionPath(dataDirectories(place.data, env).root));
-  if (place.data !== null || (env["GALATEA_DATA"] ?? "") !== "") return own;
+export function findRunningPlatform(location: RestartOptions, env: Environment): RunningPlatform | null {
+  const own = readDescription(descriptionPath(dataDirectories(location.data, env).root));
+  if (location.data !== null || (env["GALATEA_DATA"] ?? "") !== "") return own;
   const all = listedPlatforms(env);
-  if (place.port !== null) return all.find(({ port }) => port === place.port) ?? own;
+  if (location.port !== null) return all.find(({ port }) => port === location.port) ?? own;
   const [first = null, ...others] = all;
   if (own !== null || others.length === 0) return own ?? first;
   const list = all.map(({ port, dataDirectory }) => `port ${port} over '${dataDirectory}'`).join(", ");

@@ -139,7 +139,7 @@ export function parsedFlag<Value, Default extends string | null = null>(
 ): Flag<Value | (Default & null)> {
   const { read, ...flag } = singleFlag(row, "TEXT", parse);
   const texts = typeof row.default === "string" ? [row.default] : [];
-  return { ...flag, read: (given, name) => read(given.length === 0 ? texts : given, name) as Value };
+  return { ...flag, read: (input, name) => read(input.length === 0 ? texts : input, name) as Value };
 }
 
 /** Returns a flag that may be given several times. */

@@ -35,7 +35,7 @@ export function parseFlags<const Flags extends FlagTable>(
     if (alias !== undefined) nameOf.set(alias, name);
     if (short !== undefined) letters.set(`-${short}`, `--${name}`);
   }
-  const given = new Map<string, string[]>();
+  const input = new Map<string, string[]>();
   const positionals: string[] = [];
   for (let i = 0; i < argv.length; i++) {
     const written = argv[i] as string;
@@ -45,22 +45,22 @@ export function parseFlags<const Flags extends FlagTable>(
       continue;
     }
     const equals = word.indexOf("=");
-    const asked = equals === -1 ? word.slice(2) : word.slice(2, equals);
-    const name = nameOf.get(asked) ?? abbreviated(word, asked, nameOf);
+    const requested = equals === -1 ? word.slice(2) : word.slice(2, equals);
+    const name = nameOf.get(requested) ?? abbreviated(word, requested, nameOf);
     const isSwitch = flags[name]!.placeholder === null;
-    if (isSwitch && equals !== -1) throw new UsageError(`option '--${asked}' doesn't allow an argument`);
+    if (isSwitch && equals !== -1) throw new UsageError(`option '--${requested}' doesn't allow an argument`);
     const text = isSwitch ? "" : equals === -1 ? argv[++i] : word.slice(equals + 1);
-    if (text === undefined) throw new UsageError(`option '--${asked}' requires an argument`);
-    given.set(name, [...(given.get(name) ?? []), text]);
+    if (text === undefined) throw new UsageError(`option '--${requested}' requires an argument`);
+    input.set(name, [...(input.get(name) ?? []), text]);
   }
-  return { options: read(flags, given), given, positionals, argv };
+  return { options: read(flags, input), given: input, positionals, argv };
 }
 
-function read<Flags extends FlagTable>(flags: Flags, given: ReadonlyMap<string, readonly string[]>): OptionsOf<Flags> {
+function read<Flags extends FlagTable>(flags: Flags, input: ReadonlyMap<string, readonly string[]>): OptionsOf<Flags> {
   const options: Record<string, unknown> = {};
   for (const [name, { read, partOf, effect }] of Object.entries<Flag>(flags)) {
-    if (partOf !== undefined && given.has(partOf)) continue;
-    const value = read(given.get(name) ?? [], name);
+    if (partOf !== undefined && input.has(partOf)) continue;
+    const value = read(input.get(name) ?? [], name);
     if (effect === undefined) options[name.replaceAll(/-(.)/g, (_, letter: string) => letter.toUpperCase())] = value;
   }
   return options as OptionsOf<Flags>;
@@ -70,11 +70,12 @@ function read<Flags extends FlagTable>(flags: Flags, given: ReadonlyMap<string, 
  * Returns the only flag whose name or alias begins with this prefix. Throws UsageError if there is none or more than
  * one.
  */
-function abbreviated(word: string, asked: string, nameOf: ReadonlyMap<string, string>): string {
+function abbreviated(word: string, requested: string, nameOf: ReadonlyMap<string, string>): string {
   const names = [...nameOf.keys()];
-  const possible = names.filter((each) => asked !== "" && each.startsWith(asked));
+  const possible = names.filter((each) => requested !== "" && each.startsWith(requested));
   const [name, another] = new Set(possible.map((each) => nameOf.get(each)!));
-  if (name === undefined) throw new UsageError(`unrecognized option '--${asked}'${didYouMean(asked, names, "--")}`);
+  if (name === undefined)
+    throw new UsageError(`unrecognized option '--${requested}'${didYouMean(requested, names, "--")}`);
   if (another === undefined) return name;
   const list = possible.map((each) => `'--${each}'`).join(" ");
   throw new UsageError(`option '${word}' is ambiguous; possibilities: ${list}`);

@@ -90,7 +90,7 @@ export const serveFlags = {
   ),
   "http-restricted-api": parsedListFlag(
     { about: "<api>[,<api>...]:<key>=<value>: these APIs need the header <key> with this value" },
-    (given, name) => parseRestrictions(name, given, ""),
+    (input, name) => parseRestrictions(name, input, ""),
   ),
   "allow-metrics": booleanFlag({
     default: true,

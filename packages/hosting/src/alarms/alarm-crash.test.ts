@@ -33,42 +33,42 @@ const above: AlarmDefinition = {
 interface Outside {
   readonly nowMs: number;
   readonly value: number;
-  readonly told: readonly string[];
+  readonly reported: readonly string[];
 }
 
-class World implements AsyncDisposable {
+class CrashFixture implements AsyncDisposable {
   alarms!: Alarms;
   nowMs: number;
   /** The metric's value in each minute. */
   value: number;
-  readonly told: string[];
+  readonly reported: string[];
 
-  constructor({ nowMs, value, told }: Outside) {
+  constructor({ nowMs, value, reported: told }: Outside) {
     this.nowMs = nowMs;
     this.value = value;
-    this.told = [...told];
+    this.reported = [...told];
   }
 
-  static async open(memory: DocumentMemory, outside: Outside | null): Promise<World> {
-    const world = new World(outside ?? { nowMs: startMs, value: 1, told: [] });
-    const clock = clockWithoutTimers(() => world.nowMs);
-    world.alarms = await Alarms.open({
+  static async open(memory: DocumentMemory, outside: Outside | null): Promise<CrashFixture> {
+    const fixture = new CrashFixture(outside ?? { nowMs: startMs, value: 1, reported: [] });
+    const clock = clockWithoutTimers(() => fixture.nowMs);
+    fixture.alarms = await Alarms.open({
       documents: new MemoryDocuments(memory),
-      readValues: (_, range) => Promise.resolve(new Map([[range.endMs - minuteMs, world.value]])),
+      readValues: (_, range) => Promise.resolve(new Map([[range.endMs - minuteMs, fixture.value]])),
       actions: (arn) =>
         arn !== topic
           ? null
           : {
               repeats: false,
               run: ({ definition, status }) =>
-                Promise.resolve(void world.told.push(`${definition.name} ${status.state}`)),
+                Promise.resolve(void fixture.reported.push(`${definition.name} ${status.state}`)),
             },
       limits: alarmLimits,
       clock,
       logger: silentLogger,
     });
-    world.alarms.resume();
-    return world;
+    fixture.alarms.resume();
+    return fixture;
   }
 
   /** Advances the clock by five minutes and evaluates the alarms after each. */
@@ -89,7 +89,7 @@ class World implements AsyncDisposable {
     }
     // Actions run at least once: an action whose result was not recorded before the kill runs again, so that duplicates
     // are removed.
-    return { alarms, told: [...new Set(this.told)].toSorted() };
+    return { alarms, reported: [...new Set(this.reported)].toSorted() };
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -99,50 +99,50 @@ class World implements AsyncDisposable {
 
 interface Found {
   readonly alarms: Readonly<Record<string, string>>;
-  readonly told: readonly string[];
+  readonly reported: readonly string[];
 }
 
 const acted = `Successfully executed action ${topic}`;
-const made = `ConfigurationUpdate StateUpdate ${acted}`;
-const quiet: Found = { alarms: { errors: `OK  ${made}` }, told: ["errors OK"] };
-const loud: Found = { alarms: { errors: `ALARM  ${made}` }, told: ["errors ALARM", "errors OK"] };
+const generated = `ConfigurationUpdate StateUpdate ${acted}`;
+const quiet: Found = { alarms: { errors: `OK  ${generated}` }, reported: ["errors OK"] };
+const loud: Found = { alarms: { errors: `ALARM  ${generated}` }, reported: ["errors ALARM", "errors OK"] };
 const both: Found = {
-  alarms: { above: `OK  ${made}`, errors: `OK  ${made}` },
-  told: ["above OK", "errors OK"],
+  alarms: { above: `OK  ${generated}`, errors: `OK  ${generated}` },
+  reported: ["above OK", "errors OK"],
 };
-const gone: Found = { alarms: {}, told: ["errors OK"] };
+const removed: Found = { alarms: {}, reported: ["errors OK"] };
 
-const put = (world: World) => world.alarms.put(errors);
+const put = (fixture: CrashFixture) => fixture.alarms.put(errors);
 
-async function putBoth(world: World): Promise<void> {
-  await put(world);
-  await world.alarms.put(above);
+async function putBoth(fixture: CrashFixture): Promise<void> {
+  await put(fixture);
+  await fixture.alarms.put(above);
 }
 
-const rows: readonly RecordedTransition<World, Found>[] = [
-  { what: "an alarm is created", ask: put, orElse: [{ alarms: {}, told: [] }], end: quiet, writesMin: 3 },
+const rows: readonly RecordedTransition<CrashFixture, Found>[] = [
+  { what: "an alarm is created", request: put, orElse: [{ alarms: {}, reported: [] }], end: quiet, writesMin: 3 },
   {
     what: "it is configured anew",
     given: put,
-    ask: (world) => world.alarms.put({ ...errors, description: "new" }),
+    request: (fixture) => fixture.alarms.put({ ...errors, description: "new" }),
     orElse: [quiet],
-    end: { ...quiet, alarms: { errors: `OK new ${made}` } },
+    end: { ...quiet, alarms: { errors: `OK new ${generated}` } },
     writesMin: 1,
   },
   {
     what: "it is amended",
     given: put,
-    ask: (world) => world.alarms.amend("errors", (definition) => ({ ...definition, description: "new" })),
+    request: (fixture) => fixture.alarms.amend("errors", (definition) => ({ ...definition, description: "new" })),
     orElse: [quiet],
-    end: { ...quiet, alarms: { errors: `OK new ${made}` } },
+    end: { ...quiet, alarms: { errors: `OK new ${generated}` } },
     writesMin: 1,
   },
   {
     what: "the alarm goes into ALARM",
     given: put,
-    async ask(world) {
-      world.value = 100;
-      await world.live();
+    async request(fixture) {
+      fixture.value = 100;
+      await fixture.live();
     },
     end: loud,
     writesMin: 2,
@@ -150,15 +150,15 @@ const rows: readonly RecordedTransition<World, Found>[] = [
   {
     what: "its state is set, and it is looked at again",
     given: put,
-    ask: (world) => world.alarms.setState("errors", "ALARM", "for a test", null),
+    request: (fixture) => fixture.alarms.setState("errors", "ALARM", "for a test", null),
     orElse: [quiet],
-    end: { alarms: { errors: `OK  ${made}` }, told: ["errors ALARM", "errors OK"] },
+    end: { alarms: { errors: `OK  ${generated}` }, reported: ["errors ALARM", "errors OK"] },
     writesMin: 2,
   },
   {
     what: "a composite alarm is created",
     given: put,
-    ask: (world) => world.alarms.put(above),
+    request: (fixture) => fixture.alarms.put(above),
     orElse: [quiet],
     end: both,
     writesMin: 3,
@@ -166,42 +166,42 @@ const rows: readonly RecordedTransition<World, Found>[] = [
   {
     what: "a composite alarm goes into ALARM",
     given: putBoth,
-    async ask(world) {
-      world.value = 100;
-      await world.live();
+    async request(fixture) {
+      fixture.value = 100;
+      await fixture.live();
     },
     end: {
-      alarms: { above: `ALARM  ${made}`, errors: `ALARM  ${made}` },
-      told: ["above ALARM", "above OK", "errors ALARM", "errors OK"],
+      alarms: { above: `ALARM  ${generated}`, errors: `ALARM  ${generated}` },
+      reported: ["above ALARM", "above OK", "errors ALARM", "errors OK"],
     },
     writesMin: 4,
   },
   {
     what: "it is deleted",
     given: put,
-    ask: (world) => world.alarms.delete(["errors"]),
+    request: (fixture) => fixture.alarms.delete(["errors"]),
     orElse: [quiet],
-    end: gone,
+    end: removed,
     writesMin: 1,
   },
   {
     what: "an alarm is deleted with the one that reads it",
     given: putBoth,
-    ask: (world) => world.alarms.delete(["errors", "above"]),
+    request: (fixture) => fixture.alarms.delete(["errors", "above"]),
     orElse: [both],
-    end: { alarms: {}, told: ["above OK", "errors OK"] },
+    end: { alarms: {}, reported: ["above OK", "errors OK"] },
     writesMin: 1,
   },
 ];
 
-recordedTransitionsContract<World, Outside, Found, "put" | "amend" | "evaluate" | "set" | "delete">({
+recordedTransitionsContract<CrashFixture, Outside, Found, "put" | "amend" | "evaluate" | "set" | "delete">({
   name: "alarm",
   kinds: null,
-  open: (memory, outside) => World.open(memory, outside),
-  outside: ({ nowMs, value, told }) => ({ nowMs, value, told: [...told] }),
-  settled: (world) => world.live(),
-  found: (world) => world.found(),
-  moves: {
+  open: (memory, outside) => CrashFixture.open(memory, outside),
+  outside: ({ nowMs, value, reported: told }) => ({ nowMs, value, reported: [...told] }),
+  settled: (fixture) => fixture.live(),
+  found: (fixture) => fixture.found(),
+  steps: {
     put: ["an alarm is created", "it is configured anew", "a composite alarm is created"],
     amend: ["it is amended"],
     evaluate: ["the alarm goes into ALARM", "a composite alarm goes into ALARM"],

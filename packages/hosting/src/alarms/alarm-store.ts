@@ -51,8 +51,8 @@ export class AlarmStore {
 
   /** Returns the history items of an alarm, oldest first, including those of a deleted alarm with the same name. */
   async history(name: string): Promise<readonly AlarmHistoryItem[]> {
-    const gone = await this.#deletedAlarmItems(name);
-    return [...gone, ...(await this.#items(name))].slice(-this.#options.limits.historyMax);
+    const removed = await this.#deletedAlarmItems(name);
+    return [...removed, ...(await this.#items(name))].slice(-this.#options.limits.historyMax);
   }
 
   async put(record: AlarmRecord, items: readonly AlarmHistoryItem[]): Promise<void> {
@@ -76,11 +76,11 @@ export class AlarmStore {
         data: JSON.stringify({ version: "1.0", type: "Delete" }),
       };
       const items = [...(await this.history(key)), item].slice(-historyMax);
-      const gone: DeletedAlarmRecord = { name: key, kind: of, deletedMs, items };
+      const removed: DeletedAlarmRecord = { name: key, kind: of, deletedMs, items };
       changes.push(
         { do: "delete", kind, key, expects: "any" },
         { do: "delete", kind: historyKind, key, expects: "any" },
-        { do: "put", kind: deletedKind, key, body: JSON.stringify(gone), expects: "any" },
+        { do: "put", kind: deletedKind, key, body: JSON.stringify(removed), expects: "any" },
       );
     }
     await this.#options.documents.write(changes);

@@ -78,7 +78,7 @@ test("an alarm that is deleted while its history is written stays deleted", asyn
   await bench.alarms.put(errors);
   await writingOpened;
   const deleted = bench.alarms.delete(["errors"]);
-  for (let turn = 0; turn < 10; turn += 1) await new Promise((resolve) => setImmediate(resolve));
+  for (let tick = 0; tick < 10; tick += 1) await new Promise((resolve) => setImmediate(resolve));
   held.notify();
   await deleted;
   await bench.alarms.whenActionsEnd();
@@ -104,9 +104,9 @@ test("an evaluation whose write fails changes no state, and the next evaluation 
   bench.clock.advance(minuteMs);
   for (let look = 0; look < 2; look += 1) await bench.alarms.evaluateAll(never);
   assert.equal(bench.alarms.get("errors")?.status.state, "OK");
-  const told = await bench.alarms.history("errors");
+  const reported = await bench.alarms.history("errors");
   assert.deepEqual(
-    told.filter(({ kind }) => kind === "StateUpdate").map(({ summary }) => summary),
+    reported.filter(({ kind }) => kind === "StateUpdate").map(({ summary }) => summary),
     ["Alarm updated from INSUFFICIENT_DATA to ALARM", "Alarm updated from ALARM to OK"],
   );
 });
@@ -130,7 +130,7 @@ test("composite alarms with 20^7 paths to one alarm are validated and evaluated 
   const width = 20;
   let below = ["errors"];
   for (let depth = 0; depth < 7; depth += 1) {
-    const names = Array.from({ length: width }, (_, place) => `${depth}-${place}`);
+    const names = Array.from({ length: width }, (_, position) => `${depth}-${position}`);
     const rule = below.map((name) => `ALARM("${name}")`).join(" OR ");
     for (const name of names) await bench.alarms.put(composite(name, rule));
     below = names;

@@ -108,8 +108,8 @@ export class Alarms implements AsyncDisposable {
       const rule = definition.kind === "composite" ? parseAlarmRule(definition.rule) : null;
       alarms.#entries.set(definition.name, entryOf(record, rule));
     }
-    const gone = await alarms.#store.listDeleted();
-    for (const each of gone.toSorted((a, b) => a.deletedMs - b.deletedMs)) alarms.#deleted.set(each.name, each);
+    const removed = await alarms.#store.listDeleted();
+    for (const each of removed.toSorted((a, b) => a.deletedMs - b.deletedMs)) alarms.#deleted.set(each.name, each);
     alarms.#tasks.run((closing) => alarms.#watch(closing));
     return alarms;
   }
@@ -136,8 +136,8 @@ export class Alarms implements AsyncDisposable {
 
   /** Returns the existing alarms, and the deleted alarms whose history is still stored. */
   listWithDeleted(): readonly Pick<AlarmDefinition, "name" | "kind">[] {
-    const gone = [...this.#deleted.values()].filter(({ name }) => !this.#entries.has(name));
-    return [...this.list().map(({ definition }) => definition), ...gone];
+    const removed = [...this.#deleted.values()].filter(({ name }) => !this.#entries.has(name));
+    return [...this.list().map(({ definition }) => definition), ...removed];
   }
 
   history(name: string): Promise<readonly AlarmHistoryItem[]> {
@@ -301,7 +301,7 @@ export class Alarms implements AsyncDisposable {
     const endMs = Math.floor(queriedMs / stepMs) * stepMs;
     const startMs = endMs - length * periodMs;
     const found = await readValues(definition.watched, { startMs, endMs });
-    const values = Array.from({ length }, (_, place) => found.get(startMs + place * periodMs) ?? null);
+    const values = Array.from({ length }, (_, position) => found.get(startMs + position * periodMs) ?? null);
     return { values, startMs, queriedMs };
   }
 
@@ -313,7 +313,7 @@ export class Alarms implements AsyncDisposable {
     // The alarm was reconfigured during the evaluation: its new definition is evaluated at the next tick.
     if (now?.definition !== definition) return;
     const evaluation = evaluateWindow(values, rule, now.status.state);
-    const decidedMs = evaluation.decided.map((place) => startMs + place * periodMs);
+    const decidedMs = evaluation.decided.map((position) => startMs + position * periodMs);
     if (await this.#hasFewSamples(definition, decidedMs)) return this.#runner.repeatActions(now, queriedMs);
     if (evaluation.state === now.status.state && now.status.reason !== initialStateReason) {
       return this.#runner.repeatActions(now, queriedMs);

@@ -29,7 +29,7 @@ test("alarmsIn returns each alarm of a rule once", () => {
 });
 
 test("the error for an invalid rule gives the position, however deep or long the rule is", () => {
-  for (const [text, told] of [
+  for (const [text, pattern] of [
     ["", /unexpected end/],
     ["ALARM(a", /unexpected end/],
     ["ALARM()", /unexpected text '\)'/],
@@ -42,7 +42,7 @@ test("the error for an invalid rule gives the position, however deep or long the
   ] as const)
     assert.throws(
       () => parseAlarmRule(text),
-      (error) => error instanceof AlarmRuleError && told.test(error.message),
+      (error) => error instanceof AlarmRuleError && pattern.test(error.message),
       text.slice(0, 40),
     );
 });

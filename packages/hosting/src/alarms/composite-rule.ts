@@ -59,8 +59,8 @@ export function isRuleTrue(rule: AlarmRule, stateOf: (alarm: string) => AlarmSta
 /**
  * Returns the alarm name in an alarm's ARN. Returns any other text unchanged, because rules may contain names or ARNs.
  */
-export function alarmNameFromArn(given: string): string {
-  return /^arn:[^:]*:cloudwatch:[^:]*:[^:]*:alarm:(.+)$/s.exec(given)?.[1] ?? given;
+export function alarmNameFromArn(input: string): string {
+  return /^arn:[^:]*:cloudwatch:[^:]*:[^:]*:alarm:(.+)$/s.exec(input)?.[1] ?? input;
 }
 
 class RuleReader {

@@ -34,11 +34,11 @@ test("missing datapoints are treated as in the tables of CloudWatch's documentat
     [3, "----X", [kept, kept, ALARM, OK]],
   ];
   for (const [datapoints, text, expected] of rows) {
-    for (const [place, missing] of (["missing", "ignore", "breaching", "notBreaching"] as const).entries()) {
+    for (const [position, missing] of (["missing", "ignore", "breaching", "notBreaching"] as const).entries()) {
       for (const current of [OK, ALARM, UNKNOWN]) {
-        const wanted = expected[place] === kept ? current : expected[place];
+        const desired = expected[position] === kept ? current : expected[position];
         const { state } = evaluateWindow(windowOf(text), rule(datapoints, missing), current);
-        assert.equal(state, wanted, `${datapoints} of 3, ${text}, ${missing}, from ${current}`);
+        assert.equal(state, desired, `${datapoints} of 3, ${text}, ${missing}, from ${current}`);
       }
     }
   }
@@ -62,9 +62,15 @@ test("property: without missing datapoints an alarm is in ALARM exactly when eno
       fc.constantFrom<AlarmState>(OK, ALARM, UNKNOWN),
       (values, periods, datapoints, comparison, missing, current) => {
         fc.pre(datapoints <= periods);
-        const asked = { threshold: 1, comparison, evaluationPeriods: periods, datapointsToAlarm: datapoints, missing };
+        const requested = {
+          threshold: 1,
+          comparison,
+          evaluationPeriods: periods,
+          datapointsToAlarm: datapoints,
+          missing,
+        };
         const breaching = values.slice(-periods).filter((each) => comparisons[comparison](each, 1)).length;
-        const found = evaluateWindow(values, asked, current);
+        const found = evaluateWindow(values, requested, current);
         assert.deepEqual(
           { state: found.state, breaching: found.breachingCount, filled: found.filledCount },
           { state: breaching >= datapoints ? ALARM : OK, breaching, filled: 0 },

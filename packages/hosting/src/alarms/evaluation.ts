@@ -42,8 +42,8 @@ export function evaluateWindow(
   current: AlarmState,
 ): AlarmEvaluation {
   const { evaluationPeriods: needed, datapointsToAlarm } = rule;
-  const isBreach = (place: number): boolean => breaches[rule.comparison](window[place] as number, rule.threshold);
-  const there = window.flatMap((value, place) => (value === null ? [] : [place]));
+  const isBreach = (position: number): boolean => breaches[rule.comparison](window[position] as number, rule.threshold);
+  const there = window.flatMap((value, position) => (value === null ? [] : [position]));
   const decided = there.slice(-needed);
   const breachingCount = decided.filter(isBreach).length;
   const evaluated = (state: AlarmState, filledCount = 0): AlarmEvaluation => ({

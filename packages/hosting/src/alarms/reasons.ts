@@ -33,9 +33,9 @@ export function stateReason(
     const periods = counted(evaluationPeriods, "period");
     return `Threshold Crossed: no datapoints were received for ${periods} and ${filled}.`;
   }
-  const values = decided.map((place) => {
-    const time = dateText(looked.startMs + place * watched.periodMs);
-    return `${decimal(looked.values[place] as number)} (${time})`;
+  const values = decided.map((position) => {
+    const time = dateText(looked.startMs + position * watched.periodMs);
+    return `${decimal(looked.values[position] as number)} (${time})`;
   });
   const named = values.slice(-datapointsNamedMax).join(", ");
   const isAlarm = state === "ALARM";
@@ -62,12 +62,12 @@ export function stateReasonData(alarm: MetricAlarm, evaluation: AlarmEvaluation,
     startDate: timeText(looked.startMs + (evaluation.decided[0] ?? 0) * watched.periodMs),
     ...(watched.kind === "metric" ? { statistic: watched.statistic } : {}),
     period: watched.periodMs / 1000,
-    recentDatapoints: evaluation.decided.map((place) => looked.values[place]).slice(-datapointsNamedMax),
+    recentDatapoints: evaluation.decided.map((position) => looked.values[position]).slice(-datapointsNamedMax),
     threshold: alarm.threshold,
     evaluatedDatapoints: evaluation.decided
-      .map((place) => ({
-        timestamp: timeText(looked.startMs + place * watched.periodMs),
-        value: looked.values[place],
+      .map((position) => ({
+        timestamp: timeText(looked.startMs + position * watched.periodMs),
+        value: looked.values[position],
       }))
       .toReversed()
       .slice(0, datapointsNamedMax),

@@ -69,12 +69,12 @@ export function newAsyncInvocation(
 
 function inputOf({ inputUrl, body }: AsyncRequest): AsyncInput {
   if (inputUrl === null) return { at: "record", byteLength: body?.length ?? 0 };
-  const place = parseS3Uri(inputUrl);
-  if (place === null || place.key === "") {
+  const location = parseS3Uri(inputUrl);
+  if (location === null || location.key === "") {
     throw new AwsError(
       "ValidationError",
       `InputLocation ${inputUrl} is not the URL of an S3 object. Use the form s3://bucket/key.`,
     );
   }
-  return { at: "object", url: inputUrl, location: place };
+  return { at: "object", url: inputUrl, location };
 }

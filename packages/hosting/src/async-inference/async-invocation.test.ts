@@ -13,7 +13,7 @@ const lives: readonly AsyncState[] = [
   { at: "expired" },
 ];
 
-const moves: readonly { readonly from: AsyncState["at"]; readonly event: AsyncEvent; readonly to: AsyncState }[] = [
+const rows: readonly { readonly from: AsyncState["at"]; readonly event: AsyncEvent; readonly to: AsyncState }[] = [
   {
     from: "waiting",
     event: { kind: "taken", nowMs: 5, expiresMs: 6 },
@@ -26,11 +26,11 @@ const moves: readonly { readonly from: AsyncState["at"]; readonly event: AsyncEv
   { from: "running", event: { kind: "interrupted" }, to: { at: "waiting", lostCount: 1 } },
 ];
 
-for (const { from, event, to } of moves) {
+for (const { from, event, to } of rows) {
   test(`the event ${event.kind} takes a request from ${from} to ${to.at}, and is an error in other states`, () => {
-    for (const life of lives) {
-      if (life.at === from) assert.deepEqual(nextAsyncState(life, event), to);
-      else assert.throws(() => nextAsyncState(life, event), /^Error: bug: /);
+    for (const state of lives) {
+      if (state.at === from) assert.deepEqual(nextAsyncState(state, event), to);
+      else assert.throws(() => nextAsyncState(state, event), /^Error: bug: /);
     }
   });
 }

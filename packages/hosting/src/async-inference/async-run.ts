@@ -145,23 +145,27 @@ function contentTypeOf(
 }
 
 /** Opens the input. Short inputs are buffered so that the request can be retried on another instance. */
-async function openInput(invocation: AsyncInvocation, parts: AsyncRunOptions, lease: ByteLease): Promise<OpenedInput> {
+async function openInput(
+  invocation: AsyncInvocation,
+  options: AsyncRunOptions,
+  lease: ByteLease,
+): Promise<OpenedInput> {
   const { input } = invocation;
   if (input.at === "record") {
     reserveCallMemory(lease, input.byteLength);
-    const held = await parts.inline();
+    const held = await options.inline();
     if (held === null)
       throw new PermanentFault("The input in the request's body is damaged or deleted. Send the request again.");
     return { body: held, byteLength: held.length, contentType: null };
   }
-  const beganNs = parts.clock.monotonicNs();
+  const beganNs = options.clock.monotonicNs();
   try {
-    const opened = await openObject(input.location, parts, lease);
-    parts.record("RequestDownloadLatency", (parts.clock.monotonicNs() - beganNs) / 1000);
+    const opened = await openObject(input.location, options, lease);
+    options.record("RequestDownloadLatency", (options.clock.monotonicNs() - beganNs) / 1000);
     return opened;
   } catch (error) {
     if (error instanceof AwsError && error.code !== "ServiceUnavailable") {
-      parts.record("RequestDownloadFailures", 1);
+      options.record("RequestDownloadFailures", 1);
       throw new PermanentFault(`Unable to download the input ${input.url}: ${error.code}: ${error.message}`, {
         cause: error,
       });
@@ -199,22 +203,22 @@ async function store(
   signal: AbortSignal,
 ): Promise<Extract<AsyncResult, { readonly is: "completed" }>> {
   const { contentType, variantName } = reply;
-  const answer = new ResponseBytes(bodyBytesMax, topics.includesIn.success ? messageResponseBytesMax : 0);
+  const response = new ResponseBytes(bodyBytesMax, topics.includesIn.success ? messageResponseBytesMax : 0);
   const source = Buffer.isBuffer(reply.body) ? Readable.from(reply.body) : reply.body;
-  source.once("error", (error) => answer.destroy(error));
-  source.pipe(answer);
+  source.once("error", (error) => response.destroy(error));
+  source.pipe(response);
   const beganNs = clock.monotonicNs();
   try {
-    if (output === null) await drained(answer, signal);
+    if (output === null) await drained(response, signal);
     else {
       const options = { signal, ...(contentType === null ? {} : { contentType }) };
-      await objects.put(output.bucket, output.key, answer, options);
+      await objects.put(output.bucket, output.key, response, options);
       record("ResponseUploadLatency", (clock.monotonicNs() - beganNs) / 1000);
     }
   } catch (error) {
     source.destroy();
     // A broken or oversized response is an error of the container, not of the upload.
-    if (answer.fault !== null) throw answer.fault;
+    if (response.fault !== null) throw response.fault;
     if (output !== null && error instanceof AwsError && !isTemporaryStoreError(error)) {
       record("ResponseUploadFailures", 1);
       const text = `Unable to upload the output to ${s3Url(output)}: ${error.code}: ${error.message}`;
@@ -222,7 +226,7 @@ async function store(
     }
     throw error;
   }
-  return { is: "completed", variantName, contentType, answer: answer.kept };
+  return { is: "completed", variantName, contentType, answer: response.kept };
 }
 
 /** Returns whether a later attempt may succeed: the disk is full, or the S3 service of the objects does not respond. */
@@ -230,10 +234,10 @@ export function isTemporaryStoreError(error: AwsError): boolean {
   return error.code === "ServiceUnavailable" || diskFaultOf(error) !== null;
 }
 
-async function drained(answer: ResponseBytes, signal: AbortSignal): Promise<void> {
-  for await (const piece of answer) {
+async function drained(response: ResponseBytes, signal: AbortSignal): Promise<void> {
+  for await (const chunk of response) {
     signal.throwIfAborted();
-    void piece;
+    void chunk;
   }
 }
 
@@ -241,7 +245,7 @@ async function drained(answer: ResponseBytes, signal: AbortSignal): Promise<void
 class ResponseBytes extends Transform {
   readonly #bytesMax: number;
   readonly #keptBytesMax: number;
-  readonly #pieces: Buffer[] = [];
+  readonly #chunks: Buffer[] = [];
   #byteLength = 0;
   /** The error that aborted the response. */
   fault: Error | null = null;
@@ -254,19 +258,19 @@ class ResponseBytes extends Transform {
   }
 
   get kept(): Buffer | null {
-    return this.#byteLength <= this.#keptBytesMax ? Buffer.concat(this.#pieces) : null;
+    return this.#byteLength <= this.#keptBytesMax ? Buffer.concat(this.#chunks) : null;
   }
 
   override _transform(
-    piece: Buffer,
+    chunk: Buffer,
     _encoding: BufferEncoding,
-    done: (error: Error | null, piece?: Buffer) => void,
+    done: (error: Error | null, chunk?: Buffer) => void,
   ): void {
-    this.#byteLength += piece.length;
+    this.#byteLength += chunk.length;
     if (this.#byteLength > this.#bytesMax) return done(payloadTooLarge(this.#bytesMax));
-    if (this.#byteLength <= this.#keptBytesMax) this.#pieces.push(piece);
-    else this.#pieces.length = 0;
-    done(null, piece);
+    if (this.#byteLength <= this.#keptBytesMax) this.#chunks.push(chunk);
+    else this.#chunks.length = 0;
+    done(null, chunk);
   }
 }
 

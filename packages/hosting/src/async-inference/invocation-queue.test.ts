@@ -18,17 +18,17 @@ test("property: an InvocationQueue returns requeued requests first, then the old
     property(array(step, { maxLength: 300 }), (steps) => {
       const queue = new InvocationQueue();
       let list: QueuedInvocation[] = [];
-      let taken: QueuedInvocation[] = [];
+      let acquired: QueuedInvocation[] = [];
       for (const [index, each] of steps.entries()) {
         if (each.do === "push") {
-          const made = entry(index, each.expiresMs);
-          queue.push(made);
-          list.push(made);
+          const created = entry(index, each.expiresMs);
+          queue.push(created);
+          list.push(created);
         } else if (each.do === "take") {
           const next = queue.dequeue();
           assert.equal(next, list[0] ?? null);
           list = list.slice(1);
-          if (next !== null) taken.push(next);
+          if (next !== null) acquired.push(next);
         } else if (each.do === "expire") {
           const over = queue.dequeueExpired(each.nowMs);
           assert.deepEqual(
@@ -36,21 +36,21 @@ test("property: an InvocationQueue returns requeued requests first, then the old
             list.filter(({ expiresMs }) => expiresMs <= each.nowMs),
           );
           list = list.filter(({ expiresMs }) => expiresMs > each.nowMs);
-          taken.push(...over);
+          acquired.push(...over);
         } else {
-          const last = taken.at(-1);
+          const last = acquired.at(-1);
           if (last === undefined) continue;
-          taken = taken.slice(0, -1);
+          acquired = acquired.slice(0, -1);
           if (each.do === "end") queue.complete(last);
           else {
             queue.requeue(last);
             list = [last, ...list];
           }
         }
-        const bytes = [...list, ...taken].reduce((sum, { inlineBytes }) => sum + inlineBytes, 0);
+        const bytes = [...list, ...acquired].reduce((sum, { inlineBytes }) => sum + inlineBytes, 0);
         assert.deepEqual(
           [queue.waitingCount, queue.runningCount, queue.inlineBytes, queue.oldestMs],
-          [list.length, taken.length, bytes, list[0]?.receivedMs ?? null],
+          [list.length, acquired.length, bytes, list[0]?.receivedMs ?? null],
         );
       }
     }),

@@ -92,12 +92,12 @@ export class InvocationQueue {
   }
 
   #removeWhere(isTaken: (entry: QueuedInvocation) => boolean): readonly QueuedInvocation[] {
-    const taken: QueuedInvocation[] = [];
+    const acquired: QueuedInvocation[] = [];
     const left: QueuedInvocation[] = [];
     this.#expiresMs = Infinity;
     for (const entry of this.#entries.slice(this.#head)) {
       if (isTaken(entry)) {
-        taken.push(entry);
+        acquired.push(entry);
         continue;
       }
       left.push(entry);
@@ -105,10 +105,10 @@ export class InvocationQueue {
     }
     this.#entries = left;
     this.#head = 0;
-    for (const entry of taken) {
+    for (const entry of acquired) {
       this.#inlineBytes -= entry.inlineBytes;
       this.#begin(entry);
     }
-    return taken;
+    return acquired;
   }
 }

@@ -39,7 +39,7 @@ function locationBelow(path: string | undefined, extension: string | null, name:
       `The output path ${path} of the endpoint configuration is not an S3 URL. Use the form s3://bucket/prefix.`,
     );
   const key = [parsed.key, extension ?? "", name]
-    .map((part) => part.replace(/^\/+|\/+$/g, ""))
-    .filter((part) => part !== "");
+    .map((segment) => segment.replace(/^\/+|\/+$/g, ""))
+    .filter((segment) => segment !== "");
   return { bucket: parsed.bucket, key: key.join("/") };
 }

@@ -7,7 +7,7 @@ const limits = { deletionDrainMsMax: 100, updateDrainMsMax: 1000, updateDrainsMa
 const open = new AbortController().signal;
 
 /** Returns a drain of instances with a request in flight. It ends when `answer` is called or the drain is aborted. */
-function held() {
+function pending() {
   const { promise, resolve } = Promise.withResolvers<void>();
   let state = "held";
   const drain = async (signal: AbortSignal) => {
@@ -29,12 +29,12 @@ async function move(clock: SteppedClock, byMs: number): Promise<void> {
 test("instances of an update may drain longer than instances of a deletion", async () => {
   const clock = new SteppedClock();
   const drainLimiter = new DrainLimiter(clock, limits);
-  const [updated, deleted, quick] = [held(), held(), held()];
+  const [updated, deleted, quick] = [pending(), pending(), pending()];
   const drained = drainLimiter.drainUpdated("a", open, updated.drain);
   const ended = drainLimiter.drainDeleted("b", open, deleted.drain);
-  const gone = drainLimiter.drainUpdated("c", open, quick.drain);
+  const removed = drainLimiter.drainUpdated("c", open, quick.drain);
   quick.answer();
-  await gone;
+  await removed;
   for (let count = 0; count < 9; count += 1) await move(clock, 100);
   await ended;
   assert.deepEqual([updated.state(), deleted.state(), quick.state()], ["held", "cut", "answered"]);
@@ -47,7 +47,7 @@ test("a drain ends at its time limit, and when the platform shuts down", async (
   const clock = new SteppedClock();
   const drainLimiter = new DrainLimiter(clock, limits);
   const closing = new AbortController();
-  const [late, closed] = [held(), held()];
+  const [late, closed] = [pending(), pending()];
   const drained = drainLimiter.drainUpdated("a", open, late.drain);
   await move(clock, 1000);
   await drained;
@@ -60,7 +60,7 @@ test("a drain ends at its time limit, and when the platform shuts down", async (
 test("a deletion shortens the drains of updates of the same endpoint, and of no other", async () => {
   const clock = new SteppedClock();
   const drainLimiter = new DrainLimiter(clock, limits);
-  const [own, other, deleted] = [held(), held(), held()];
+  const [own, other, deleted] = [pending(), pending(), pending()];
   const all = [drainLimiter.drainUpdated("a", open, own.drain), drainLimiter.drainUpdated("b", open, other.drain)];
   const ended = drainLimiter.drainDeleted("a", open, deleted.drain);
   await move(clock, 100);
@@ -73,7 +73,7 @@ test("a deletion shortens the drains of updates of the same endpoint, and of no 
 test("when too many instances drain, the oldest ones get the time limit of a deletion", async () => {
   const clock = new SteppedClock();
   const drainLimiter = new DrainLimiter(clock, limits);
-  const each = Array.from({ length: 5 }, held);
+  const each = Array.from({ length: 5 }, pending);
   const drains = each.map(({ drain }) => drainLimiter.drainUpdated("a", open, drain));
   await move(clock, 99);
   assert.ok(each.every(({ state }) => state() === "held"));

@@ -93,18 +93,18 @@ export class ModelMemoryEstimates implements AsyncDisposable {
     });
   }
 
-  async #dataBytes({ ModelDataUrl: url, ModelDataSource: given }: ContainerDefinition): Promise<number> {
-    const source = given?.S3DataSource;
-    const place = parseS3Uri(source?.S3Uri ?? url ?? "");
-    if (place === null) return 0;
+  async #dataBytes({ ModelDataUrl: url, ModelDataSource: input }: ContainerDefinition): Promise<number> {
+    const source = input?.S3DataSource;
+    const location = parseS3Uri(source?.S3Uri ?? url ?? "");
+    if (location === null) return 0;
     const { objects } = this.#options;
     const isPrefix = source !== undefined && source.CompressionType !== "Gzip" && source.S3DataType === "S3Prefix";
     // A missing object counts as 0 bytes here; the download of the model reports the error.
-    if (!isPrefix) return (await nullIfAbsent(objects.head(place.bucket, place.key)))?.byteLength ?? 0;
+    if (!isPrefix) return (await nullIfAbsent(objects.head(location.bucket, location.key)))?.byteLength ?? 0;
     let [bytes, startAfter] = [0, ""];
     for (let pageCount = 0; pageCount < pagesMax; pageCount += 1) {
-      const options = { prefix: place.key, delimiter: "", startAfter, keysMax: 1000 };
-      const page = await nullIfAbsent(objects.list(place.bucket, options));
+      const options = { prefix: location.key, delimiter: "", startAfter, keysMax: 1000 };
+      const page = await nullIfAbsent(objects.list(location.bucket, options));
       for (const { byteLength } of page?.objects ?? []) bytes += byteLength;
       if (page === null || page.nextStartAfter === null) break;
       startAfter = page.nextStartAfter;

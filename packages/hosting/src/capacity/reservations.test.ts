@@ -20,7 +20,7 @@ const mebi = 2 ** 20;
 const owner = { accountId: "000000000000", region: "us-east-1" };
 const limitMebi = 4096;
 
-interface Asked {
+interface RequestedCall {
   readonly instanceCount: number;
   readonly expectedMebi: number;
   readonly isServerless: boolean;
@@ -28,7 +28,7 @@ interface Asked {
 }
 
 /** Returns an endpoint with one variant, and with a shadow variant of the same size if `hasShadow`. */
-function endpointOf(name: string, { instanceCount, expectedMebi, isServerless, hasShadow }: Asked) {
+function endpointOf(name: string, { instanceCount, expectedMebi, isServerless, hasShadow }: RequestedCall) {
   const more = { arn: "", createdMs: 0, owner, request: {}, executionMode: "Serial" } as const;
   const model = { name: "m", containers: [{ ModelDataUrl: "s3://b/m" }] as const, ...more };
   const variant = { VariantName: "v", ModelName: "m", InstanceType: "ml.m5.large", InitialVariantWeight: 1 };
@@ -53,10 +53,10 @@ function reservationsOf(store: HostingStore, memoryMebi: number): Reservations {
 }
 
 /** Returns the expected memory in MiB, computed independently of the tested code. */
-const mebiOf = ({ instanceCount, expectedMebi, isServerless, hasShadow }: Asked) =>
+const mebiOf = ({ instanceCount, expectedMebi, isServerless, hasShadow }: RequestedCall) =>
   isServerless ? 128 + 1024 : (hasShadow ? 2 : 1) * instanceCount * (128 + expectedMebi);
 
-const asked = fc.record({
+const requested = fc.record({
   instanceCount: fc.integer({ min: 1, max: 4 }),
   expectedMebi: fc.nat(600),
   isServerless: fc.boolean(),
@@ -64,7 +64,7 @@ const asked = fc.record({
 });
 const step = fc.oneof(
   // The endpoint is recorded immediately, or only reserved while others are created.
-  fc.record({ do: fc.constant("create" as const), asked, isHeld: fc.boolean() }),
+  fc.record({ do: fc.constant("create" as const), asked: requested, isHeld: fc.boolean() }),
   fc.record({ do: fc.constant("delete" as const), which: fc.nat(9) }),
   fc.record({ do: fc.constant("take" as const), beyondMebi: fc.nat(500) }),
 );
@@ -97,9 +97,9 @@ test("property: an endpoint is accepted exactly if its memory fits in the node, 
           const missingMebi = usedMebi + wantedMebi - limitMebi;
           const reserve = () => reservations.reserveEndpoint(name, peakFootprint(record), "ml.m5.large");
           if (missingMebi > 0) {
-            const isTold = (error: unknown) =>
+            const isReported = (error: unknown) =>
               error instanceof AwsError && error.message.includes(` ${missingMebi} MiB are missing`);
-            assert.throws(reserve, isTold);
+            assert.throws(reserve, isReported);
             continue;
           }
           const reserved = reserve();
@@ -117,7 +117,7 @@ test("property: an endpoint is accepted exactly if its memory fits in the node, 
 });
 
 test("property: after each write the view has the sum of all records, and the nodes have the sum of records and draining instances", async () => {
-  const write = fc.record({ which: fc.nat(5), asked: fc.option(asked, { nil: null }), drainingMebi: fc.nat(600) });
+  const write = fc.record({ which: fc.nat(5), asked: fc.option(requested, { nil: null }), drainingMebi: fc.nat(600) });
   await fc.assert(
     fc.asyncProperty(fc.array(write, { maxLength: 25 }), async (writes) => {
       const options = { clock: systemClock, logger: silentLogger };
@@ -194,19 +194,19 @@ test("a request that needs no more memory is accepted on a full node, and a reje
   const reserve = (containerCount: number) =>
     reservations.reserveEndpoint("e", { instanceCount: containerCount, containerCount, modelBytes: 0 }, "ml.m5.large");
   reserve(0)[Symbol.dispose]();
-  const isTold = (missingMebi: number, text: string) => (error: unknown) =>
+  const isReported = (missingMebi: number, text: string) => (error: unknown) =>
     error instanceof AwsError &&
     error.message.includes(` ${missingMebi} MiB are missing`) &&
     error.message.endsWith(text);
   const both =
     '1212 MiB of the utilization are freed when draining instances have ended (endpoint "a", endpoint "b"), at the latest at';
-  assert.throws(() => reserve(1), isTold(316, `${both} 1970-01-01T01:01:00.000Z: retry then.`));
-  assert.throws(() => reserve(9), isTold(1340, `${both} 1970-01-01T01:01:00.000Z.`));
+  assert.throws(() => reserve(1), isReported(316, `${both} 1970-01-01T01:01:00.000Z: retry then.`));
+  assert.throws(() => reserve(9), isReported(1340, `${both} 1970-01-01T01:01:00.000Z.`));
   draining.dispose();
   reserve(8)[Symbol.dispose]();
   using _last = drains("b", 700, true);
   assert.throws(
     () => reserve(8),
-    isTold(700, '(endpoint "b"), at the latest at 1970-01-01T00:02:00.000Z: retry then.'),
+    isReported(700, '(endpoint "b"), at the latest at 1970-01-01T00:02:00.000Z: retry then.'),
   );
 });

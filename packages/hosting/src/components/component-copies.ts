@@ -25,13 +25,13 @@ export class ComponentCopies implements AsyncDisposable {
   constructor(
     record: ComponentRecord,
     of: { readonly variant: ProductionVariant; readonly configName: string },
-    parts: FleetDependencies,
+    dependencies: FleetDependencies,
   ) {
     this.#record = record;
-    this.#dependencies = parts;
+    this.#dependencies = dependencies;
     this.#variant = of.variant;
     this.#configName = of.configName;
-    const { nodes, clock } = parts.fleet;
+    const { nodes, clock } = dependencies.fleet;
     this.#ledger = new OwnerLedger({ ownerName: `inference component "${record.name}"`, nodes, clock });
     this.reserveForRecord(record);
   }
@@ -102,11 +102,11 @@ export class ComponentCopies implements AsyncDisposable {
     this.#record = record;
     this.reserveForRecord(record);
     const groups = groupsOf(record.copies);
-    const wanted = new Set(record.specs.map(({ number }) => number));
+    const desired = new Set(record.specs.map(({ number }) => number));
     await Promise.all(
       [...this.#fleets].map(async ([key, { spec, fleet }]) => {
         const copyCount = groups.get(key)?.copyCount ?? 0;
-        if (copyCount > 0 || wanted.has(spec)) return await fleet.shrinkTo({ instanceCount: copyCount }, signal);
+        if (copyCount > 0 || desired.has(spec)) return await fleet.shrinkTo({ instanceCount: copyCount }, signal);
         this.#fleets.delete(key);
         return await fleet.drain(signal);
       }),

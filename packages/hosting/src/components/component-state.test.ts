@@ -114,10 +114,10 @@ test("property: a created component has all of its copies, or is Failed without 
       fc.integer({ min: 0, max: 4 }),
       (memory, copyCount, instanceCount) => {
         const record = run(created(memory, copyCount), instanceCount);
-        const room = instanceCount * Math.min(4, Math.floor(has.memoryBytes / memory));
-        const expected = copyCount <= room ? "InService" : "Failed";
+        const capacity = instanceCount * Math.min(4, Math.floor(has.memoryBytes / memory));
+        const expected = copyCount <= capacity ? "InService" : "Failed";
         assert.equal(record.state.at, expected);
-        assert.equal(record.copies.length, copyCount <= room ? copyCount : 0);
+        assert.equal(record.copies.length, copyCount <= capacity ? copyCount : 0);
       },
     ),
   );
@@ -131,23 +131,24 @@ test("property: an update reaches its goal or is rolled back with the reason, ke
       fc.integer({ min: 1, max: 100 }),
       sizes,
       fc.nat(1),
-      ([before, wanted, instanceCount], memory, batch, waitMs) => {
+      ([before, expected, instanceCount], memory, batch, waitMs) => {
         const first = run(created(20, before), instanceCount);
         fc.pre(first.state.at === "InService");
         const next = spec(2, memory);
-        const update = { kind: "update", spec: next, goal: goalOf(2, wanted, batch, waitMs) } as const;
+        const update = { kind: "update", spec: next, goal: goalOf(2, expected, batch, waitMs) } as const;
         // If new and old copies fit at the same time, the update cannot fail.
-        const isSpacious = memory <= 20 && before <= instanceCount * 2 && wanted <= instanceCount * 2;
-        const share = batch?.Type === "CAPACITY_PERCENT" ? Math.max(1, Math.floor((batch.Value * wanted) / 100)) : null;
+        const isSpacious = memory <= 20 && before <= instanceCount * 2 && expected <= instanceCount * 2;
+        const share =
+          batch?.Type === "CAPACITY_PERCENT" ? Math.max(1, Math.floor((batch.Value * expected) / 100)) : null;
         const batchMax = share ?? batch?.Value ?? Infinity;
         let newCount = 0;
         const record = run(applyComponentEvent(first, update), instanceCount, (now) => {
-          if (before > 0 && wanted > 0) assert.ok(now.copies.length > 0, "no copy is in service");
+          if (before > 0 && expected > 0) assert.ok(now.copies.length > 0, "no copy is in service");
           const counted = now.copies.filter((copy) => copy.spec === 2).length;
           assert.ok(counted - newCount <= batchMax, "more at once than a batch");
           newCount = counted;
           // Old copies stay until a new copy exists.
-          if (isSpacious && wanted > 0 && newCount === 0) assert.equal(now.copies.length, before);
+          if (isSpacious && expected > 0 && newCount === 0) assert.equal(now.copies.length, before);
           return null;
         });
         assert.equal(record.state.at, "InService");
@@ -155,7 +156,7 @@ test("property: an update reaches its goal or is rolled back with the reason, ke
         const [{ number }] = record.specs;
         assert.equal(record.specs.length, 1);
         assert.equal(number, lastFailure === null ? 2 : 1);
-        assert.equal(record.copies.length, lastFailure === null ? wanted : before);
+        assert.equal(record.copies.length, lastFailure === null ? expected : before);
         assert.equal(record.copyCount, record.copies.length);
         assert.ok(record.copies.every((copy) => copy.spec === number));
         if (isSpacious) assert.equal(lastFailure, null);

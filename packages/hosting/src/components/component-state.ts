@@ -125,11 +125,15 @@ type ApproachingComponent = Pick<ComponentRecord, "copies" | "specs"> & {
 };
 
 /** Returns the next step of a component for the available capacity. */
-export function nextComponentAction(record: ApproachingComponent, room: CopyCapacity, nowMs: number): ComponentAction {
+export function nextComponentAction(
+  record: ApproachingComponent,
+  capacity: CopyCapacity,
+  nowMs: number,
+): ComponentAction {
   const { state } = record;
   const bakesUntilMs = state.at === "Updating" ? state.bakesUntilMs : null;
   if (bakesUntilMs !== null && nowMs < bakesUntilMs) return { do: "bake", untilMs: bakesUntilMs };
-  return towards(record, state.goal, room);
+  return towards(record, state.goal, capacity);
 }
 
 /**
@@ -157,8 +161,8 @@ function towards(
   if (missingCount === 0) return { do: "settle" };
   const { claim, strategy } = spec;
   const bytes = copyBytes({ specs });
-  const wanted = { claim, copyBytes: bytes, copyCount: Math.min(batch, missingCount), strategy };
-  const slots = placeCopies(instances, nodes, wanted);
+  const desired = { claim, copyBytes: bytes, copyCount: Math.min(batch, missingCount), strategy };
+  const slots = placeCopies(instances, nodes, desired);
   if (slots.length > 0) {
     const added = slots.map((slot) => ({ spec: goal.spec, ...slot }));
     return { do: "place", copies: [...copies, ...added] };

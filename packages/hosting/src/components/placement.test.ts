@@ -27,7 +27,7 @@ const sizes = fc.record({
 });
 
 /** Nodes with their free capacity, and instances on them that are partly in use. */
-const rooms = fc
+const capacities = fc
   .record({
     nodes: fc.array(fc.record({ has: sizes, freeBytes: fc.nat(300) }), { minLength: 1, maxLength: 3 }),
     shares: fc.array(fc.tuple(fc.nat(5), fc.integer({ min: 0, max: 4 })), { maxLength: 6 }),
@@ -40,12 +40,12 @@ const rooms = fc
       if (node === undefined || share === 0) return { node: null, taken: noClaim, ownCount: 0 };
       const part = (value: number) => Math.floor((value * share) / 4);
       const { cpuCores, acceleratorCount, memoryBytes } = node.has;
-      const taken = {
+      const acquired = {
         cpuCores: part(cpuCores),
         acceleratorCount: part(acceleratorCount),
         memoryBytes: part(memoryBytes),
       };
-      return { node: node.id, taken, ownCount: share };
+      return { node: node.id, taken: acquired, ownCount: share };
     });
     return { nodes, instances };
   });
@@ -56,11 +56,11 @@ interface Room {
 }
 
 function after(
-  room: Room,
+  capacity: Room,
   { claim, copyBytes }: Pick<CopiesRequest, "claim" | "copyBytes">,
   slots: readonly CopySlot[],
 ): Room {
-  const [instances, nodes] = [[...room.instances], [...room.nodes]];
+  const [instances, nodes] = [[...capacity.instances], [...capacity.nodes]];
   for (const { instance, node: id } of slots) {
     const state = instances[instance];
     const position = nodes.findIndex((node) => node.id === id);
@@ -76,16 +76,16 @@ function after(
 test("property: placeCopies over-commits no instance or node, moves no instance, and omits a copy only if it fits nowhere", () => {
   fc.assert(
     fc.property(
-      rooms,
+      capacities,
       fc.record({
         claim: claims,
         copyBytes: fc.integer({ min: 1, max: 100 }),
         copyCount: fc.nat(12),
         strategy: fc.constantFrom("SPREAD" as const, "BINPACK" as const),
       }),
-      (room, request) => {
-        const slots = placeCopies(room.instances, room.nodes, request);
-        const filled = after(room, request, slots);
+      (capacity, request) => {
+        const slots = placeCopies(capacity.instances, capacity.nodes, request);
+        const filled = after(capacity, request, slots);
         const nodesOf = ({ node }: SharedInstance) => filled.nodes.filter(({ id }) => node === null || node === id);
         for (const instance of filled.instances) {
           assert.ok(nodesOf(instance).some(({ has }) => claimFits({ has, taken: noClaim }, instance.taken)));

@@ -26,7 +26,9 @@ test("memory is counted without the file cache, of both versions of control grou
 
 test("the engine's report is read line by line, and ends with its error", async () => {
   const report = ['{"status":"Pulling"}\n{"stream":"Loaded ', 'image: a:1\\n"}\n'];
-  assert.deepEqual(await readProgress(Readable.from(report.map((part) => Buffer.from(part)))), ["Loaded image: a:1"]);
+  assert.deepEqual(await readProgress(Readable.from(report.map((segment) => Buffer.from(segment)))), [
+    "Loaded image: a:1",
+  ]);
   const failed = Readable.from([Buffer.from('{"status":"x"}\n{"error":"manifest unknown"}')]);
   await assert.rejects(readProgress(failed), { message: "manifest unknown" });
 });

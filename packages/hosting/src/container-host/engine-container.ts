@@ -214,13 +214,13 @@ const isAbsent = (error: unknown) => error instanceof EngineError && error.statu
  */
 function openReading(outer: AbortSignal) {
   const controller = new AbortController();
-  const leave = () => controller.abort();
-  if (outer.aborted) leave();
-  else outer.addEventListener("abort", leave, { once: true });
+  const disconnect = () => controller.abort();
+  if (outer.aborted) disconnect();
+  else outer.addEventListener("abort", disconnect, { once: true });
   return {
     signal: controller.signal,
-    abort: leave,
-    [Symbol.dispose]: () => outer.removeEventListener("abort", leave),
+    abort: disconnect,
+    [Symbol.dispose]: () => outer.removeEventListener("abort", disconnect),
   };
 }
 

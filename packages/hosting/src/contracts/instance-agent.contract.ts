@@ -112,8 +112,8 @@ export function instanceAgentContract(name: string, open: (eventsMax?: number) =
     const refused = await container.invoke(asked("refuse"));
     assert.deepEqual([refused.status, refused.headers["x-why"], await text(refused.body)], [418, "tea", "a teapot"]);
     const gather = { headers: {}, body: Buffer.from("all of it"), signal: signal() };
-    const whole = await container.invokeBuffered({ ...gather, admit: () => {} });
-    assert.deepEqual([whole.status, whole.body.toString()], [200, "all of it"]);
+    const complete = await container.invokeBuffered({ ...gather, admit: () => {} });
+    assert.deepEqual([complete.status, complete.body.toString()], [200, "all of it"]);
     const admit = () => {
       throw new ResponseRejected("too long for me");
     };
@@ -124,11 +124,11 @@ export function instanceAgentContract(name: string, open: (eventsMax?: number) =
   test(`${name}: a caller that aborts cancels its request in the container, before and during the response`, async () => {
     await using subject = await open();
     const watched = await new Watched(subject.agent, subject.specFor("serve")).started();
-    const leaving = new AbortController();
-    const held = watched.container.invoke(asked("hold", { signal: leaving.signal }));
+    const disconnect = new AbortController();
+    const pending = watched.container.invoke(asked("hold", { signal: disconnect.signal }));
     await eventually(() => watched.lines.includes("held"));
-    leaving.abort(new Error("no longer needed"));
-    await assert.rejects(held, /no longer needed/);
+    disconnect.abort(new Error("no longer needed"));
+    await assert.rejects(pending, /no longer needed/);
     const { body } = await watched.container.invoke(asked("trickle", { isStreamed: true }));
     await new Promise((resolve) => body.once("data", resolve));
     body.destroy();

@@ -43,7 +43,7 @@ const never = new AbortController().signal;
 
 /** Registers the tests. The subject deletes its own files; disposal of a host ends its containers. */
 export function modelHostContract(name: string, open: () => Promise<ModelHostSubject>): void {
-  const answered = async (subject: ModelHostSubject, address: InstanceAddress, expected = 200) => {
+  const responded = async (subject: ModelHostSubject, address: InstanceAddress, expected = 200) => {
     while ((await subject.ping(address)) !== expected) await new Promise((resolve) => setTimeout(resolve, 5));
   };
 
@@ -56,7 +56,7 @@ export function modelHostContract(name: string, open: () => Promise<ModelHostSub
   test(`${name}: a container serves at its address, has measured usage, and ends when stopped`, async () => {
     await using subject = await open();
     const container = await started(subject, subject.specFor("serve"));
-    await answered(subject, container.address, 500);
+    await responded(subject, container.address, 500);
     const usage = await container.usage();
     assert(usage !== null && usage.memoryBytes > 1e6 && usage.cpuNs > 0);
     assert(usage.diskShare >= 0 && usage.diskShare <= 1, String(usage.diskShare));
@@ -83,11 +83,11 @@ export function modelHostContract(name: string, open: () => Promise<ModelHostSub
   test(`${name}: a container that ignores SIGTERM is killed, and disposal leaves no container`, async () => {
     await using subject = await open();
     const container = await started(subject, subject.specFor("hang"));
-    await answered(subject, container.address);
+    await responded(subject, container.address);
     await container.stop(50);
     assert.equal((await container.ended).signal, "SIGKILL");
     const other = await started(subject, subject.specFor("hang"));
-    await answered(subject, other.address);
+    await responded(subject, other.address);
     await subject.host[Symbol.asyncDispose]();
     assert.equal((await other.ended).signal, "SIGKILL");
   });
@@ -110,7 +110,7 @@ export function modelHostContract(name: string, open: () => Promise<ModelHostSub
     await slot.prepare(never);
     for (let start = 0; start < 2; start++) {
       const container = await slot.start(never);
-      await answered(subject, container.address);
+      await responded(subject, container.address);
       await container.stop(5000);
     }
     assert.equal(await subject.hasLeft(spec.instanceId), true);
@@ -189,7 +189,7 @@ export function modelHostContract(name: string, open: () => Promise<ModelHostSub
     await using subject = await open();
     const spec = { ...subject.specFor("serve"), owner };
     const container = await started(subject, spec);
-    await answered(subject, container.address, 500);
+    await responded(subject, container.address, 500);
     subject.host.detach();
     const host = await subject.reopen();
     assert.equal(await subject.ping(container.address), 500);
@@ -210,7 +210,7 @@ export function modelHostContract(name: string, open: () => Promise<ModelHostSub
     assert.equal(await slot.adopt(never), null);
     await slot.prepare(never);
     const container = await slot.start(never);
-    await answered(subject, container.address);
+    await responded(subject, container.address);
     subject.host.detach();
     await container.stop(0);
     await before.shutDown();
@@ -221,13 +221,13 @@ export function modelHostContract(name: string, open: () => Promise<ModelHostSub
     const adopted = await next.adopt(never);
     assert.ok(adopted !== null);
     assert.deepEqual(adopted.address, container.address);
-    await answered(subject, adopted.address);
+    await responded(subject, adopted.address);
     assert.ok(((await adopted.workedNs()) ?? 0) > 0 && (await adopted.usage()) !== null);
     subject.kill(adopted);
     await adopted.ended;
     assert.equal(await subject.ping(adopted.address), null);
     const again = await next.start(never);
-    await answered(subject, again.address);
+    await responded(subject, again.address);
     await again.stop(5000);
   });
 
@@ -235,7 +235,7 @@ export function modelHostContract(name: string, open: () => Promise<ModelHostSub
     await using subject = await open();
     const spec = { ...subject.specFor("serve"), owner };
     const container = await started(subject, spec);
-    await answered(subject, container.address, 500);
+    await responded(subject, container.address, 500);
     subject.host.detach();
     const second = await subject.reopen();
     await second.resume([owner]);
@@ -260,8 +260,8 @@ export function modelHostContract(name: string, open: () => Promise<ModelHostSub
     const [one, two] = await Promise.all(slotsOf(instance).map((slot) => slot.start(never)));
     assert.ok(one !== undefined && two !== undefined);
     // Only the model of the second container contains a file `answer`.
-    await answered(subject, one.address, 500);
-    await answered(subject, two.address, 200);
+    await responded(subject, one.address, 500);
+    await responded(subject, two.address, 200);
     await one.stop(5000);
     assert.equal(await subject.ping(one.address), null);
     assert.equal(await subject.ping(two.address), 200);
@@ -278,9 +278,9 @@ export function modelHostContract(name: string, open: () => Promise<ModelHostSub
     const named = { ...models, container: { ...models.container, ContainerHostname: "third" } };
     const [own] = spec.containers;
     const instance = subject.host.open({ ...spec, containers: [own, own, { ...own, models: named }] });
-    for (const [index, said] of ["container_1", "container_2", "third"].entries()) {
+    for (const [index, text] of ["container_1", "container_2", "third"].entries()) {
       await assert.rejects(instance.slots[index]?.prepare(never) ?? Promise.resolve(), {
-        message: new RegExp(`^Failed to download model data for container "${said}" from URL: "`),
+        message: new RegExp(`^Failed to download model data for container "${text}" from URL: "`),
       });
     }
     await instance[Symbol.asyncDispose]();

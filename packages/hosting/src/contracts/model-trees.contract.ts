@@ -83,9 +83,9 @@ export function modelTreesContract(name: string, open: () => Promise<ModelTreesS
     const models = [await subject.put("a.tar.gz", 10), await subject.put("b.tar.gz", 20), await subject.put("c", 30)];
     const unpacked = [];
     for (const model of models) unpacked.push({ model, tree: await trees.unpack(model, quiet) });
-    const [gone, ...left] = unpacked;
-    assert.ok(gone !== undefined && gone.tree !== null);
-    await trees.remove(gone.model.id, gone.tree);
+    const [ended, ...left] = unpacked;
+    assert.ok(ended !== undefined && ended.tree !== null);
+    await trees.remove(ended.model.id, ended.tree);
     const next = await subject.reopen();
     const expected = left.map(({ model: { target, etag, archiveBytes }, tree }) => ({
       target,

@@ -73,7 +73,7 @@ test("an argument that chooses programs, files or repositories or weakens isolat
     "-x",
     "--",
   ]) {
-    const said = environmentVariableError("SAGEMAKER_TRITON_ADDITIONAL_ARGS", `--log-verbose 1\n ${argument}`) ?? "";
-    assert.ok(said.startsWith(`Argument ${argument.split("=")[0]} is not allowed in `), argument);
+    const text = environmentVariableError("SAGEMAKER_TRITON_ADDITIONAL_ARGS", `--log-verbose 1\n ${argument}`) ?? "";
+    assert.ok(text.startsWith(`Argument ${argument.split("=")[0]} is not allowed in `), argument);
   }
 });

@@ -66,11 +66,14 @@ export function insufficientNodeMemory(
   draining: readonly DrainingMemory[],
 ): AwsError {
   const limit = Math.floor(bytes.limit / mebi);
-  const [used, wanted] = [Math.ceil(bytes.used / mebi), Math.ceil(bytes.wanted / mebi)];
-  const { code, message } = quotaExceeded({ what: "Memory of the nodes", unit: "MiB" }, { limit, used, wanted });
+  const [used, desired] = [Math.ceil(bytes.used / mebi), Math.ceil(bytes.wanted / mebi)];
+  const { code, message } = quotaExceeded(
+    { what: "Memory of the nodes", unit: "MiB" },
+    { limit, used, wanted: desired },
+  );
   const text =
     `${message} A model counts with its highest measured memory, or with the size of its data if it was never measured. ` +
-    `${used + wanted - limit} MiB are missing: use fewer instances, set a lower GALATEA_MODEL_MEMORY_BYTES in the ` +
+    `${used + desired - limit} MiB are missing: use fewer instances, set a lower GALATEA_MODEL_MEMORY_BYTES in the ` +
     "Environment of the model's containers, or delete other endpoints and transform jobs.";
   return new AwsError(code, text + drainingText(draining, bytes.used + bytes.wanted - bytes.limit));
 }

@@ -16,9 +16,11 @@ interface ObjectPrefix {
 /** Returns the S3 prefixes below which a model's code may write. Each key ends with a slash or is empty for a whole bucket. Null if the variable is invalid. */
 export function parseObjectPrefixes(environment: Environment): readonly ObjectPrefix[] | null {
   const entries = entriesOf(environment[prefixesVariable]);
-  const places = entries.map((entry) => (entry.startsWith("s3://") ? parseS3Uri(entry) : null));
-  if (entries.length > entriesMax || places.includes(null)) return null;
-  return places.flatMap((place) => (place === null ? [] : [{ bucket: place.bucket, key: folderPrefix(place.key) }]));
+  const locations = entries.map((entry) => (entry.startsWith("s3://") ? parseS3Uri(entry) : null));
+  if (entries.length > entriesMax || locations.includes(null)) return null;
+  return locations.flatMap((location) =>
+    location === null ? [] : [{ bucket: location.bucket, key: folderPrefix(location.key) }],
+  );
 }
 
 /** Returns the names of the endpoints that a model's code may invoke; null if the variable is invalid. */

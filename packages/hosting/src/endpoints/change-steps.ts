@@ -100,13 +100,13 @@ function rollingSteps(
   next: Generation,
   { batch, bakeMs }: { readonly batch: CapacitySize; readonly bakeMs: number },
 ): readonly ChangeStep[] {
-  const [old, wanted] = [settledSizes(from), settledSizes(next)];
+  const [old, desired] = [settledSizes(from), settledSizes(next)];
   const stepsOf = ({ instanceCount }: GroupSize) => Math.ceil(instanceCount / batchOf(batch, instanceCount));
-  const stepCount = Math.max(1, ...[...old, ...wanted].map(stepsOf));
-  const whole = Math.max(1, countOf(next, wanted));
+  const stepCount = Math.max(1, ...[...old, ...desired].map(stepsOf));
+  const total = Math.max(1, countOf(next, desired));
   return Array.from({ length: stepCount }, (_, index) => {
     const isLast = index === stepCount - 1;
-    const up = wanted.map((size) => {
+    const up = desired.map((size) => {
       const instanceCount = Math.min(size.instanceCount, (index + 1) * batchOf(batch, size.instanceCount));
       return { ...size, instanceCount: isLast ? size.instanceCount : instanceCount };
     });
@@ -116,7 +116,7 @@ function rollingSteps(
       const instanceCount = Math.max(1, size.instanceCount - index * batchOf(batch, size.instanceCount));
       return { ...size, instanceCount: Math.min(size.instanceCount, instanceCount) };
     });
-    const share = isLast ? 1 : countOf(next, up) / whole;
+    const share = isLast ? 1 : countOf(next, up) / total;
     return {
       generations: [
         { number: from.number, trafficShare: 1 - share, sizes: left },
@@ -136,15 +136,15 @@ export function rollbackSteps(
   [first, ...others]: EndpointRecord["generations"],
   config: DeploymentConfig | null,
 ): readonly ChangeStep[] {
-  const [now, wanted] = [observedSizes(first), settledSizes(first)];
+  const [now, desired] = [observedSizes(first), settledSizes(first)];
   const batch = config?.RollingUpdatePolicy?.RollbackMaximumBatchSize;
-  const whole = { number: first.number, trafficShare: 1, sizes: wanted };
+  const complete = { number: first.number, trafficShare: 1, sizes: desired };
   const kept = others.map((each) => ({ number: each.number, trafficShare: 0, sizes: observedSizes(each) }));
-  if (batch === undefined) return [{ generations: [whole, ...kept], bakeMs: 0 }];
-  const batches = wanted.map(({ instanceCount }) => batchOf(batch, instanceCount));
-  const missing = wanted.map((size, index) => Math.max(0, size.instanceCount - (now[index]?.instanceCount ?? 0)));
+  if (batch === undefined) return [{ generations: [complete, ...kept], bakeMs: 0 }];
+  const batches = desired.map(({ instanceCount }) => batchOf(batch, instanceCount));
+  const missing = desired.map((size, index) => Math.max(0, size.instanceCount - (now[index]?.instanceCount ?? 0)));
   const stepCount = Math.max(1, ...missing.map((count, index) => Math.ceil(count / (batches[index] ?? 1))));
-  const wholeCount = Math.max(1, countOf(first, wanted));
+  const wholeCount = Math.max(1, countOf(first, desired));
   const partOf = (sizes: readonly GroupSize[]) => Math.min(1, countOf(first, sizes) / wholeCount);
   const leastShare = others.every(({ trafficShare }) => trafficShare === 0) ? 1 : first.trafficShare;
   const steps: ChangeStep[] = [];
@@ -160,7 +160,7 @@ export function rollbackSteps(
   let before = now;
   for (let index = 0; index < stepCount; index += 1) {
     const isLast = index === stepCount - 1;
-    const sizes = wanted.map((size, which) => {
+    const sizes = desired.map((size, which) => {
       const instanceCount = (now[which]?.instanceCount ?? 0) + (index + 1) * (batches[which] ?? 1);
       return { ...size, instanceCount: isLast ? size.instanceCount : Math.min(size.instanceCount, instanceCount) };
     });

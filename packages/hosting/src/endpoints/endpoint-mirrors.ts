@@ -83,9 +83,9 @@ export class EndpointMirrors {
     const found = this.#shadows.get(fleet);
     if (found !== undefined) return found;
     const { clock, logger } = this.#mirrors.options;
-    const ask = (request: InvocationRequest) => fleet.invoke(request, fleet.inServiceCount);
+    const call = (request: InvocationRequest) => fleet.invoke(request, fleet.inServiceCount);
     const calls = new ShadowCalls({
-      invoke: ask,
+      invoke: call,
       share: this.#share,
       clock,
       logger,

@@ -109,11 +109,11 @@ export interface EndpointRecord {
 
 /** Returns the record of a new endpoint with status Creating, before any instance has started. */
 export function newEndpointRecord(
-  made: Pick<EndpointRecord, "name" | "arn" | "owner" | "placementKey" | "deploymentConfig">,
+  created: Pick<EndpointRecord, "name" | "arn" | "owner" | "placementKey" | "deploymentConfig">,
   generation: Generation,
   nowMs: number,
 ): EndpointRecord {
-  return { ...made, createdMs: nowMs, modifiedMs: nowMs, state: { at: "Creating" }, generations: [generation] };
+  return { ...created, createdMs: nowMs, modifiedMs: nowMs, state: { at: "Creating" }, generations: [generation] };
 }
 
 /** Returns a change at its first step. It has no deadline and no alarms unless they are given. */
@@ -173,11 +173,11 @@ export function routingTable({ generations }: Pick<EndpointRecord, "generations"
     const variants = all.filter(isProductionGroup);
     // Weights are divided by the largest one, because a sum of very large weights would be infinite.
     const largest = Math.max(...variants.map(({ observed }) => observed.weight));
-    const whole = variants.reduce((sum, { observed }) => sum + observed.weight / largest, 0);
+    const total = variants.reduce((sum, { observed }) => sum + observed.weight / largest, 0);
     return variants.map(({ plan, observed }) => ({
       generation: number,
       variantName: plan.variant.VariantName,
-      weight: largest === 0 ? 0 : (trafficShare * (observed.weight / largest)) / whole,
+      weight: largest === 0 ? 0 : (trafficShare * (observed.weight / largest)) / total,
       trafficShare,
     }));
   });

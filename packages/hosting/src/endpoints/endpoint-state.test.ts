@@ -102,8 +102,8 @@ const counts = fc.array(fc.integer({ min: 1, max: 12 }), { minLength: 1, maxLeng
 /** Asserts that all requests are routed, and that each generation with a traffic share has an instance. */
 function assertServes(record: EndpointRecord): void {
   if (record.state.at === "Creating" || record.state.at === "Deleting") return;
-  const whole = routingTable(record).reduce((sum, { weight }) => sum + weight, 0);
-  assert.ok(Math.abs(whole - 1) < 1e-9, `the shares add up to ${whole}`);
+  const total = routingTable(record).reduce((sum, { weight }) => sum + weight, 0);
+  assert.ok(Math.abs(total - 1) < 1e-9, `the shares add up to ${total}`);
   const groups = record.generations.flatMap(({ trafficShare, variants }) =>
     variants.map(({ plan, observed }) => ({ trafficShare, name: plan.variant.VariantName, observed })),
   );
@@ -122,10 +122,10 @@ const observedCounts = (record: EndpointRecord) =>
 /** Returns the number of concurrent instances: those of the step, and those that remain from earlier transitions. */
 function instancesAtOnce(record: EndpointRecord): number {
   const step = currentStep(record);
-  const wanted = new Map(step?.generations.map(({ number, sizes: each }) => [number, each]));
+  const expected = new Map(step?.generations.map(({ number, sizes: each }) => [number, each]));
   const groups = record.generations.flatMap(({ number, variants }) =>
     variants.map(({ observed }, index) =>
-      Math.max(observed.instanceCount, wanted.get(number)?.[index]?.instanceCount ?? 0),
+      Math.max(observed.instanceCount, expected.get(number)?.[index]?.instanceCount ?? 0),
     ),
   );
   return groups.reduce((sum, each) => sum + each, 0);
@@ -145,8 +145,8 @@ function assertWithin(reserved: number): (record: EndpointRecord) => void {
 test("property: every update reaches the new configuration, always has instances for all requests, and stays within its reservation", () => {
   fc.assert(
     fc.property(counts, counts, configs, (from, to, config) => {
-      const begun = updated(serving(from), generation(2, to), config);
-      const done = throughMoves(begun, assertWithin(peakFootprint(begun).instanceCount));
+      const started = updated(serving(from), generation(2, to), config);
+      const done = throughMoves(started, assertWithin(peakFootprint(started).instanceCount));
       assert.deepEqual([done.state.at, failureReason(done.state)], ["InService", null]);
       assert.deepEqual([done.generations.length, done.generations[0].configName], [1, "c2"]);
       assert.deepEqual(observedCounts(done), [to]);
@@ -186,8 +186,8 @@ test("property: a rolling update with a rollback batch reserves its instances an
 test("property: an update that fails at any transition is rolled back, and one that is superseded reaches the newer configuration", () => {
   fc.assert(
     fc.property(counts, counts, configs, fc.nat(60), fc.boolean(), (from, to, config, moveCount, isSuperseded) => {
-      const begun = updated(serving(from), generation(2, to), config);
-      let record = begun;
+      const started = updated(serving(from), generation(2, to), config);
+      let record = started;
       for (let count = 0; count < moveCount; count += 1) {
         const next = goOn(record);
         if (next === null || next.state.at !== "Updating") break;
@@ -196,7 +196,7 @@ test("property: an update that fails at any transition is rolled back, and one t
       const turned = isSuperseded
         ? updated(record, generation(3, [2, 2]), config)
         : applyEndpointEvent(record, { kind: "failed", reason: "broken" });
-      const reserved = peakFootprint(isSuperseded ? turned : begun).instanceCount;
+      const reserved = peakFootprint(isSuperseded ? turned : started).instanceCount;
       const done = throughMoves(turned, assertWithin(reserved));
       const expected = isSuperseded ? ["c3", null, [[2, 2]]] : ["c1", "broken", [from]];
       assert.deepEqual([done.generations[0].configName, failureReason(done.state), observedCounts(done)], expected);
@@ -234,9 +234,9 @@ test("a failed roll-back keeps the instances in service, and the endpoint can be
   );
   assertServes(unchanged);
   assert.deepEqual([unchanged.state.at, observedCounts(unchanged)], ["UpdateRollbackFailed", [...left, [0]]]);
-  for (const begun of [again, updated(unchanged, generation(4, [2]), null)]) {
-    const done = throughMoves(begun, assertServes);
-    const { number } = begun.generations.at(-1) ?? assert.fail();
+  for (const started of [again, updated(unchanged, generation(4, [2]), null)]) {
+    const done = throughMoves(started, assertServes);
+    const { number } = started.generations.at(-1) ?? assert.fail();
     assert.deepEqual([done.generations[0].configName, observedCounts(done)], [`c${number}`, [[2]]]);
   }
 });

@@ -166,18 +166,18 @@ function changeCompleted(record: EndpointRecord): EndpointRecord {
 function applyStep(
   generations: EndpointRecord["generations"],
   step: ChangeStep,
-  observe: (observed: GroupSize, wanted: GroupSize) => GroupSize,
+  observe: (observed: GroupSize, desired: GroupSize) => GroupSize,
   shares: "shares of the step" | "shares there are",
 ): EndpointRecord["generations"] {
   const [first, ...others] = generations;
   const follow = (generation: Generation): Generation | null => {
-    const wanted = step.generations.find(({ number }) => number === generation.number);
-    if (wanted === undefined) return null;
+    const desired = step.generations.find(({ number }) => number === generation.number);
+    if (desired === undefined) return null;
     const variants = generation.variants.map((group, index) => {
-      const size = wanted.sizes[index];
+      const size = desired.sizes[index];
       return size === undefined ? group : { ...group, observed: observe(group.observed, size) };
     });
-    const trafficShare = shares === "shares of the step" ? wanted.trafficShare : generation.trafficShare;
+    const trafficShare = shares === "shares of the step" ? desired.trafficShare : generation.trafficShare;
     return { ...generation, trafficShare, variants };
   };
   // The first generation stays in the record, even without instances, because a rollback returns to it.

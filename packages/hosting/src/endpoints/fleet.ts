@@ -79,10 +79,10 @@ export class Fleet implements VariantFleet {
   #isSampled = false;
   readonly #concurrency: ConcurrencySampler;
 
-  constructor(plan: VariantPlan, names: FleetIdentity, parts: FleetDependencies) {
-    const options = parts.fleet;
+  constructor(plan: VariantPlan, names: FleetIdentity, dependencies: FleetDependencies) {
+    const options = dependencies.fleet;
     this.#options = options;
-    this.#dependencies = parts;
+    this.#dependencies = dependencies;
     this.#plan = plan;
     this.#names = names;
     this.#endpointName = names.endpointName;
@@ -106,13 +106,13 @@ export class Fleet implements VariantFleet {
       containers: containers.filter(({ isOnly }) => !isOnly).map(({ name }) => name),
     });
     const { endpointName, fleetKey } = names;
-    const place = invocationSource(names, options);
-    const shared = { plan, fleet: options, metrics: this.#metrics, place, ownerName: endpointName };
+    const location = invocationSource(names, options);
+    const shared = { plan, fleet: options, metrics: this.#metrics, place: location, ownerName: endpointName };
     const modelOutdated = (name: string, target: string) => {
       for (const member of [...this.#members, ...this.#draining]) member.holderOf(name)?.container.recheck(target);
     };
     this.#openMember = (ordinal, kept, placed) => {
-      const id = kept?.id ?? parts.newId();
+      const id = kept?.id ?? dependencies.newId();
       const logStream = `${plan.variant.VariantName}/${id}`;
       const budget = this.#budgetOn(placed);
       const own = { budget, placed, containers: planContainers(plan, budget) };
@@ -397,8 +397,8 @@ export class Fleet implements VariantFleet {
       return { reply: await first.invocations.invoke(request, { mayGoElsewhere: false }), holder: first };
     }
     const body = request.body.bind(request);
-    let taken: ReturnType<typeof body> | null = null;
-    const again = { ...request, body: () => (taken ??= body()) };
+    let acquired: ReturnType<typeof body> | null = null;
+    const again = { ...request, body: () => (acquired ??= body()) };
     try {
       return { reply: await first.invocations.invoke(again, { mayGoElsewhere: true }), holder: first };
     } catch (error) {

@@ -43,10 +43,10 @@ function causeIn(line: string): string | null {
   const [, message] = errorLine.exec(line) ?? [];
   if (message === undefined) return null;
   const [what = "", where = ""] = unquoted(message).split("\n\nAt:\n");
-  const [place = ""] = where.trim().split("\n");
+  const [location = ""] = where.trim().split("\n");
   const cause = what.trim();
-  if (place === "") return cause;
-  return cause.endsWith(".") ? `${cause} Raised at ${place}` : `${cause}, at ${place}`;
+  if (location === "") return cause;
+  return cause.endsWith(".") ? `${cause} Raised at ${location}` : `${cause}, at ${location}`;
 }
 
 function unquoted(text: string): string {

@@ -9,14 +9,14 @@ const budget = { vcpuCount: 1, memoryBytes: 100 };
 const used: InstanceUsage = { cpuNs: 1, memoryBytes: 50, diskShare: 0.25, gpus: null };
 
 async function sampled(usages: readonly (readonly [string, InstanceUsage | null])[]): Promise<string[]> {
-  const told: string[] = [];
+  const reported: string[] = [];
   const sampler = new InstanceSampler(systemClock);
   const member = { id: "i", budget, usages: () => Promise.resolve(usages) } as unknown as VariantInstance;
   await sampler.sample(member, {
-    instance: (metric, value) => told.push(`${metric} ${value}`),
-    container: (name) => (metric, value) => told.push(`${name} ${metric} ${value}`),
+    instance: (metric, value) => reported.push(`${metric} ${value}`),
+    container: (name) => (metric, value) => reported.push(`${name} ${metric} ${value}`),
   });
-  return told.filter((each) => each.includes("GPU"));
+  return reported.filter((each) => each.includes("GPU"));
 }
 
 test("GPU metrics exist only for instances with GPUs, with 100 for each whole GPU, and sum up memory over containers", async () => {
@@ -42,16 +42,16 @@ test("GPU metrics exist only for instances with GPUs, with 100 for each whole GP
 
 test("the samples of removed instances are dropped", async () => {
   const sampler = new InstanceSampler(systemClock);
-  const told: string[] = [];
+  const reported: string[] = [];
   const to = {
-    instance: (metric: string) => told.push(metric),
-    container: (name: string) => (metric: string) => told.push(`${name} ${metric}`),
+    instance: (metric: string) => reported.push(metric),
+    container: (name: string) => (metric: string) => reported.push(`${name} ${metric}`),
   };
   const usages = () => Promise.resolve([["a", used] as const, ["b", used] as const]);
   const sample = async () => {
-    told.length = 0;
+    reported.length = 0;
     await sampler.sample({ id: "i", budget, usages } as unknown as VariantInstance, to);
-    return told.filter((each) => each.includes("CPU"));
+    return reported.filter((each) => each.includes("CPU"));
   };
   const all = ["a CPUUtilization", "b CPUUtilization", "CPUUtilization"];
   assert.deepEqual(await sample(), []);

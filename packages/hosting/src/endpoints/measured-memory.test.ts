@@ -47,10 +47,10 @@ test("property: the reserved bytes and the excess together are at least what the
     fc.property(fc.array(fc.tuple(bytes, bytes), { maxLength: 6 }), (each) => {
       const reserved = new Map(each.map(([known], index) => [String(index), known]));
       const used = new Map(each.map(([, taken], index) => [String(index), taken]));
-      const beyond = bytesOverReservation(reserved, used);
+      const over = bytesOverReservation(reserved, used);
       const sum = (of: ReadonlyMap<string, number>) => [...of.values()].reduce((all, one) => all + one, 0);
-      assert.ok(beyond >= 0 && sum(reserved) + beyond >= sum(used));
-      if (each.every(([known, taken]) => taken <= known)) assert.equal(beyond, 0);
+      assert.ok(over >= 0 && sum(reserved) + over >= sum(used));
+      if (each.every(([known, taken]) => taken <= known)) assert.equal(over, 0);
     }),
   );
 });

@@ -43,12 +43,18 @@ function halfSipHash(key: Buffer, bytes: Buffer): bigint {
 
 test("the hash function of this test gives HalfSipHash's published test vectors", () => {
   const key = Buffer.from("0001020304050607", "hex");
-  const answers = ["218d1f59b9b83cc8", "be552412f8387315", "064f39ef7c50eb57", "ce0f1a45f7060679", "d5e78a175be52ea1"];
-  for (const [length, answer] of answers.entries()) {
+  const responses = [
+    "218d1f59b9b83cc8",
+    "be552412f8387315",
+    "064f39ef7c50eb57",
+    "ce0f1a45f7060679",
+    "d5e78a175be52ea1",
+  ];
+  for (const [length, response] of responses.entries()) {
     const bytes = Buffer.from(Array.from({ length }, (_, index) => index));
     const hash = Buffer.alloc(8);
     hash.writeBigUInt64LE(halfSipHash(key, bytes));
-    assert.equal(hash.toString("hex"), answer);
+    assert.equal(hash.toString("hex"), response);
   }
 });
 

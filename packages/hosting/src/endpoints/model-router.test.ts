@@ -15,16 +15,16 @@ test("property: unusedCopies returns copies that are neither pinned nor recently
         holder: ordinal,
         models: each.map((model) => ({ ...model, id: `${ordinal} ${model.target}` })),
       }));
-      const gone = new Set(
+      const removed = new Set(
         unusedCopies(held, { sinceNs: 10, key: derivePlacementKey("e") }).map(({ holder, id }) => `${holder} ${id}`),
       );
       const left = (target: string) =>
         held.flatMap(({ ordinal, models: all }) =>
-          all.filter((model) => model.target === target && !gone.has(`${ordinal} ${model.id}`)),
+          all.filter((model) => model.target === target && !removed.has(`${ordinal} ${model.id}`)),
         );
       for (const { ordinal, models: all } of held) {
         for (const { id, pinCount, usedNs } of all) {
-          if (gone.has(`${ordinal} ${id}`)) assert.ok(pinCount === 0 && usedNs <= 10);
+          if (removed.has(`${ordinal} ${id}`)) assert.ok(pinCount === 0 && usedNs <= 10);
         }
       }
       for (const target of ["a", "b", "c"]) {

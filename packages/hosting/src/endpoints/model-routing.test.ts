@@ -146,8 +146,8 @@ test("property: an instance over its busy threshold gets a request only if no fr
 
 test("property: routing does not depend on the order of the instances", () => {
   fc.assert(
-    fc.property(anyCandidates, fc.string(), fc.nat(100), (candidates, target, turn) => {
-      const from = turn % candidates.length;
+    fc.property(anyCandidates, fc.string(), fc.nat(100), (candidates, target, tick) => {
+      const from = tick % candidates.length;
       const turned = [...candidates.slice(from), ...candidates.slice(0, from)];
       const { serve, bring } = place(candidates, target);
       assert.deepEqual(place(candidates, target), { serve, bring });
@@ -196,7 +196,7 @@ class Simulated {
     readonly ordinal: number;
     inFlightCount: number;
     readonly models: Map<string, number>;
-    readonly asked: string[];
+    readonly requested: string[];
   }[];
   readonly #underWay: (() => void)[] = [];
   readonly #ranks = new ModelRanks(key);
@@ -208,7 +208,7 @@ class Simulated {
       ordinal,
       inFlightCount: 0,
       models: new Map(),
-      asked: [],
+      requested: [],
     }));
   }
 
@@ -221,14 +221,14 @@ class Simulated {
   }
 
   /** Routes a request. Returns the numbers of requests in flight before it. */
-  ask(target: string): {
+  call(target: string): {
     readonly before: { readonly all: readonly number[]; readonly chosen: number; readonly isBusyWith: boolean };
   } {
     this.#now += 1;
     const all = this.inFlight;
     const [first, ...more] = this.#instances;
     assert(first !== undefined);
-    const isBusyWith = ({ asked }: typeof first) =>
+    const isBusyWith = ({ requested: asked }: typeof first) =>
       asked.filter((each) => each === target).length * new Set(asked).size >= asked.length;
     const { serve, bring } = routeModelRequest(
       [first, ...more],
@@ -248,15 +248,15 @@ class Simulated {
     }
     const before = { all, chosen: serve.inFlightCount, isBusyWith: isBusyWith(serve) };
     serve.inFlightCount += 1;
-    serve.asked.push(target);
+    serve.requested.push(target);
     this.#underWay.push(() => {
       serve.inFlightCount -= 1;
-      serve.asked.splice(serve.asked.indexOf(target), 1);
+      serve.requested.splice(serve.requested.indexOf(target), 1);
     });
     return { before };
   }
 
-  answer(keeping: number): void {
+  respond(keeping: number): void {
     while (this.#underWay.length > keeping) this.#underWay.shift()?.();
   }
 
@@ -274,22 +274,22 @@ class Simulated {
 test("a model with few requests stays on one instance; a busy one gets copies up to its limit, which are dropped when it is idle", () => {
   const simulated = new Simulated(6);
   for (let index = 0; index < 200; index += 1) {
-    simulated.ask("hot");
-    simulated.answer(modelRoutingLimits.queueMin - 1);
+    simulated.call("hot");
+    simulated.respond(modelRoutingLimits.queueMin - 1);
   }
   assert.deepEqual([simulated.copies("hot"), simulated.loadCount], [1, 1]);
   for (let index = 0; index < 400; index += 1) {
-    simulated.ask("hot");
-    simulated.answer(100);
+    simulated.call("hot");
+    simulated.respond(100);
   }
   assert.deepEqual([simulated.copies("hot"), simulated.loadCount], [3, 3]);
   // The instances with a copy share the requests evenly.
   const busy = simulated.inFlight.filter((count) => count > 0).toSorted((a, b) => a - b);
   assert.deepEqual(busy, [33, 33, 34]);
-  simulated.answer(0);
+  simulated.respond(0);
   for (let index = 0; index < 100; index += 1) {
-    simulated.ask("hot");
-    simulated.answer(1);
+    simulated.call("hot");
+    simulated.respond(1);
   }
   simulated.dropCold(600, "hot");
   assert.deepEqual([simulated.copies("hot"), simulated.loadCount], [1, 3]);
@@ -300,19 +300,19 @@ test("property: requests exceed an instance's busy threshold at most once for ea
     fc.property(
       fc.integer({ min: 2, max: 8 }),
       fc.array(fc.nat(40), { minLength: 300, maxLength: 300 }),
-      (count, asked) => {
+      (count, requestCount) => {
         const simulated = new Simulated(count);
         let beyondCount = 0;
-        for (const model of asked) {
+        for (const model of requestCount) {
           const target = targets[model] ?? "";
           const mayHaveMore = simulated.copies(target) < modelCopiesMax(count);
-          const { before } = simulated.ask(target);
+          const { before } = simulated.call(target);
           const sum = before.all.reduce((all, each) => all + each, 0);
           if (mayHaveMore && before.isBusyWith && before.chosen >= busyThreshold(sum, count, modelRoutingLimits))
             beyondCount += 1;
-          simulated.answer(10 * count);
+          simulated.respond(10 * count);
         }
-        assert.ok(beyondCount <= simulated.loadCount - new Set(asked).size);
+        assert.ok(beyondCount <= simulated.loadCount - new Set(requestCount).size);
         assert.ok(simulated.loadCount <= 41 * modelCopiesMax(count));
       },
     ),

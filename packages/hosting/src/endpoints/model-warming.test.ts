@@ -17,7 +17,7 @@ const sources = fc.array(
   fc.uniqueArray(model, { selector: ({ target }) => target }).map((models) => ({ models })),
   { maxLength: 4 },
 );
-const places = fc
+const positions = fc
   .uniqueArray(fc.nat(9), { maxLength: 5 })
   .chain((ordinals) =>
     fc.tuple(
@@ -31,24 +31,24 @@ const places = fc
 
 test("property: modelsToPreload returns each model in use that no new instance has, most recently used first, for its preferred instance", () => {
   fc.assert(
-    fc.property(sources, places, (from, to) => {
+    fc.property(sources, positions, (from, to) => {
       const warmings = modelsToPreload(from, to, { sinceNs: 10, key });
       const inUse = new Map<string, number>();
       for (const { target, pinCount, usedNs } of from.flatMap(({ models }) => models)) {
         if (pinCount === 0 && usedNs <= 10) continue;
         inUse.set(target, Math.max(inUse.get(target) ?? 0, pinCount > 0 ? Infinity : usedNs));
       }
-      const wanted = to.length === 0 ? [] : [...inUse.keys()].filter((target) => !to.some(({ has }) => has(target)));
-      assert.deepEqual(warmings.map(({ target }) => target).toSorted(), wanted.toSorted());
+      const expected = to.length === 0 ? [] : [...inUse.keys()].filter((target) => !to.some(({ has }) => has(target)));
+      assert.deepEqual(warmings.map(({ target }) => target).toSorted(), expected.toSorted());
       const times = warmings.map(({ target }) => inUse.get(target) ?? 0);
       assert.deepEqual(
         times,
         times.toSorted((a, b) => (a === b ? 0 : b > a ? 1 : -1)),
       );
       const [first, ...more] = to;
-      for (const { target, to: place, bytes } of warmings) {
+      for (const { target, to: location, bytes } of warmings) {
         assert(first !== undefined);
-        assert.equal(place, highestRanked([first, ...more], { key, target }));
+        assert.equal(location, highestRanked([first, ...more], { key, target }));
         const weights = from.flatMap(({ models }) => models.filter((each) => each.target === target));
         assert.ok(weights.some(({ wholeBytes }) => wholeBytes === bytes));
       }

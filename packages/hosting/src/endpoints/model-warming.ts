@@ -42,7 +42,7 @@ export function modelsToPreload<Place extends NextInstance>(
     }
   }
   return [...used]
-    .filter(([target]) => !to.some((place) => place.has(target)))
+    .filter(([target]) => !to.some((location) => location.has(target)))
     .toSorted(([, one], [, other]) => (one.usedNs === other.usedNs ? 0 : one.usedNs > other.usedNs ? -1 : 1))
     .map(([target, { bytes }]) => ({ target, bytes, to: highestRanked([first, ...more], { key, target }) }));
 }

@@ -50,7 +50,7 @@ test("containers share the instance's memory, and multi-model containers its dis
 });
 
 test('a container\'s name is its ContainerHostname, else its position, or "primary" for a single one', () => {
-  const names = (...given: Parameters<typeof planned>) => planned(...given).map(({ name }) => name);
+  const names = (...input: Parameters<typeof planned>) => planned(...input).map(({ name }) => name);
   assert.deepEqual(names([{ ContainerHostname: "alone" }]), ["primary"]);
   assert.deepEqual(names([{ ContainerHostname: "alone" }], "Direct"), ["alone"]);
   assert.deepEqual(names([{}, {}]), ["container-1", "container-2"]);

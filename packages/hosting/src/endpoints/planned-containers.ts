@@ -99,12 +99,12 @@ function variableBytes({ Environment: environment }: ContainerDefinition, name: 
 /**
  * Divides a total into equal shares. No recipient gets more than it wants; what remains is divided among the others.
  */
-export function divideFairly(whole: number, wants: readonly number[]): readonly number[] {
+export function divideFairly(total: number, wants: readonly number[]): readonly number[] {
   const shares = wants.map(() => 0);
   const modestFirst = wants.map((_, index) => index).toSorted((a, b) => (wants[a] ?? 0) - (wants[b] ?? 0));
-  let left = whole;
-  for (const [place, index] of modestFirst.entries()) {
-    const share = Math.min(wants[index] ?? 0, Math.floor(left / (modestFirst.length - place)));
+  let left = total;
+  for (const [position, index] of modestFirst.entries()) {
+    const share = Math.min(wants[index] ?? 0, Math.floor(left / (modestFirst.length - position)));
     shares[index] = share;
     left -= share;
   }

@@ -52,14 +52,14 @@ export class RunningEndpoint implements AsyncDisposable {
   /** Objects that copy requests, by fleet; undefined while no requests are copied. */
   #watches: ReadonlyMap<VariantFleet, MirroredCalls> | undefined;
 
-  constructor({ name, owner, createdMs, placementKey }: EndpointRecord, parts: RunningEndpointDependencies) {
+  constructor({ name, owner, createdMs, placementKey }: EndpointRecord, dependencies: RunningEndpointDependencies) {
     this.#name = name;
     this.#placementKey = placementKey;
     this.queued = { name, createdMs, ...owner };
     this.#owner = owner;
-    this.#dependencies = parts;
-    this.#mirrors = new EndpointMirrors(name, parts.mirrors);
-    const { nodes, clock } = parts.fleet;
+    this.#dependencies = dependencies;
+    this.#mirrors = new EndpointMirrors(name, dependencies.mirrors);
+    const { nodes, clock } = dependencies.fleet;
     this.#ledger = new OwnerLedger({ ownerName: `endpoint "${name}"`, nodes, clock });
   }
 
@@ -108,9 +108,9 @@ export class RunningEndpoint implements AsyncDisposable {
     const failed = new AbortController();
     const either = AbortSignal.any([signal, failed.signal]);
     const grown = record.generations.flatMap((generation) => {
-      const wanted = step?.generations.find(({ number }) => number === generation.number)?.sizes;
+      const desired = step?.generations.find(({ number }) => number === generation.number)?.sizes;
       return generation.variants.map(async ({ plan, settled }, index) => {
-        const { instanceCount } = (step === null ? settled : wanted?.[index]) ?? { instanceCount: 0 };
+        const { instanceCount } = (step === null ? settled : desired?.[index]) ?? { instanceCount: 0 };
         const { VariantName: name } = plan.variant;
         try {
           const fleet = this.#fleetOf(generation, name);
@@ -314,10 +314,10 @@ export class RunningEndpoint implements AsyncDisposable {
 /** Time between SIGTERM and SIGKILL for the containers of a shadow variant, in milliseconds. It is short because no caller waits for them. */
 const shadowStopGraceMs = 3000;
 
-function shadowDependencies(parts: FleetDependencies): FleetDependencies {
-  const { instanceLimits } = parts.fleet;
+function shadowDependencies(dependencies: FleetDependencies): FleetDependencies {
+  const { instanceLimits } = dependencies.fleet;
   const stopGraceMs = Math.min(instanceLimits.stopGraceMs, shadowStopGraceMs);
-  return { ...parts, fleet: { ...parts.fleet, instanceLimits: { ...instanceLimits, stopGraceMs } } };
+  return { ...dependencies, fleet: { ...dependencies.fleet, instanceLimits: { ...instanceLimits, stopGraceMs } } };
 }
 
 function isSameRouting(one: readonly FleetRoute[], other: readonly FleetRoute[]): boolean {

@@ -57,21 +57,21 @@ export class ServerlessFleet implements VariantFleet {
   constructor(
     plan: VariantPlan,
     { names, concurrency }: { readonly names: FleetIdentity; readonly concurrency: ServerlessConcurrency },
-    parts: FleetDependencies,
+    dependencies: FleetDependencies,
   ) {
-    const { instanceLimits, invocationLimits, logger } = parts.fleet;
+    const { instanceLimits, invocationLimits, logger } = dependencies.fleet;
     const fleet = {
-      ...parts.fleet,
+      ...dependencies.fleet,
       instanceLimits: { ...instanceLimits, startMsMax: Math.min(instanceLimits.startMsMax, startMsMax) },
       invocationLimits: {
         ...invocationLimits,
         responseBytesMax: Math.min(invocationLimits.responseBytesMax, payloadBytesMax),
       },
     };
-    this.#dependencies = parts;
+    this.#dependencies = dependencies;
     this.#names = names;
     this.#concurrency = concurrency;
-    this.#fleet = new Fleet(plan, names, { ...parts, fleet });
+    this.#fleet = new Fleet(plan, names, { ...dependencies, fleet });
     this.#tasks = new TaskGroup((error) => {
       logger.error("the supervision of a serverless variant has stopped", { error: String(error) });
     });

@@ -23,7 +23,7 @@ const asks = (session: string): InvocationRequest => ({
 
 function says(opened: string | null, closedSession: string | null = null, done = () => {}): InvocationReply {
   const openedSession = opened === null ? null : parseOpenedSession(opened);
-  const told = {
+  const reported = {
     contentType: null,
     customAttributes: null,
     variantName: "a",
@@ -31,7 +31,7 @@ function says(opened: string | null, closedSession: string | null = null, done =
     openedSession,
     closedSession,
   };
-  return { ...told, body: Buffer.alloc(0), done, onStart: () => {}, failed: (error) => error };
+  return { ...reported, body: Buffer.alloc(0), done, onStart: () => {}, failed: (error) => error };
 }
 
 function tableOf({ sessionsMax = 100, serving = new Set(["one", "two"]) } = {}) {
@@ -45,14 +45,14 @@ const open = (table: SessionTable<string>, text: string, holder = "one") =>
 test("a session's requests go to the instance that opened it until the model closes it", async () => {
   const table = tableOf();
   await open(table, "s1; Expires=2026-01-01T01:00:00Z", "two");
-  const asked: (string | null)[] = [];
+  const requested: (string | null)[] = [];
   const closes = (closed: string | null) => (holder: string | null) => {
-    asked.push(holder);
+    requested.push(holder);
     return Promise.resolve({ reply: says(null, closed), holder: "two" });
   };
   assert.equal((await table.serve(asks("s1"), closes("s2"))).closedSession, null);
   assert.equal((await table.serve(asks("s1"), closes("s1"))).closedSession, "s1");
-  assert.deepEqual(asked, ["two", "two"]);
+  assert.deepEqual(requested, ["two", "two"]);
   await assert.rejects(table.serve(asks("s1"), closes(null)), {
     code: "ValidationError",
     message: /^Session s1 not found for Request of endpoint e\./,

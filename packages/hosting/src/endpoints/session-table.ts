@@ -57,23 +57,23 @@ export class SessionTable<Holder> {
    */
   async serve(
     request: InvocationRequest,
-    ask: (holder: Holder | null) => Promise<SessionReply<Holder>>,
+    call: (holder: Holder | null) => Promise<SessionReply<Holder>>,
   ): Promise<InvocationReply> {
     const { session: id = newSessionId } = request;
-    if (id === newSessionId) return await this.#opened(ask);
+    if (id === newSessionId) return await this.#opened(call);
     const holder = this.holderOf(id);
     if (holder === null) throw sessionNotFound(id, this.#options.endpointName);
-    const { reply } = await ask(holder);
+    const { reply } = await call(holder);
     const isClosed = reply.closedSession === id;
     if (isClosed) this.#open.delete(id);
     return { ...reply, openedSession: null, closedSession: isClosed ? id : null };
   }
 
-  async #opened(ask: (holder: null) => Promise<SessionReply<Holder>>): Promise<InvocationReply> {
+  async #opened(call: (holder: null) => Promise<SessionReply<Holder>>): Promise<InvocationReply> {
     this.#evictSessions();
     this.#openingCount += 1;
     try {
-      const { reply, holder } = await ask(null);
+      const { reply, holder } = await call(null);
       if (reply.openedSession !== null) this.#add(reply, reply.openedSession, holder);
       if (Buffer.isBuffer(reply.body)) reply.done();
       return { ...reply, closedSession: null };

@@ -18,14 +18,14 @@ function sequence(weights: readonly number[], length: number): (number | undefin
 test("property: after any number of requests each of up to twenty items is within one request of its share", () => {
   fc.assert(
     fc.property(weightsOf(1, 20), fc.integer({ min: 1, max: 600 }), (weights, length) => {
-      const whole = weights.reduce((sum, weight) => sum + weight, 0);
+      const total = weights.reduce((sum, weight) => sum + weight, 0);
       const counts = weights.map(() => 0);
       for (const [before, index] of sequence(weights, length).entries()) {
-        if (whole === 0) return assert.equal(index, undefined);
+        if (total === 0) return assert.equal(index, undefined);
         assert.ok(index !== undefined);
         counts[index] = (counts[index] ?? 0) + 1;
         for (const [which, weight] of weights.entries()) {
-          const error = Math.abs((counts[which] ?? 0) - ((before + 1) * weight) / whole);
+          const error = Math.abs((counts[which] ?? 0) - ((before + 1) * weight) / total);
           assert.ok(error < 1, `${which} of ${weights.join()} is off by ${error} after ${before + 1}`);
         }
       }
@@ -36,8 +36,8 @@ test("property: after any number of requests each of up to twenty items is withi
 test("property: in any window of requests each item is within two requests of its share, and of two items within one", () => {
   fc.assert(
     fc.property(weightsOf(2, 10), (weights) => {
-      const whole = weights.reduce((sum, weight) => sum + weight, 0);
-      fc.pre(whole > 0);
+      const total = weights.reduce((sum, weight) => sum + weight, 0);
+      fc.pre(total > 0);
       const chosen = sequence(weights, 120);
       const bound = weights.filter((weight) => weight > 0).length === 2 ? 1 : 2;
       for (const [which, weight] of weights.entries()) {
@@ -45,7 +45,7 @@ test("property: in any window of requests each item is within two requests of it
           let count = 0;
           for (let to = from; to < chosen.length; to += 1) {
             if (chosen[to] === which) count += 1;
-            const error = Math.abs(count - ((to - from + 1) * weight) / whole);
+            const error = Math.abs(count - ((to - from + 1) * weight) / total);
             assert.ok(error < bound + 1e-6, `${which} of ${weights.join()} is off by ${error} in ${from}-${to}`);
           }
         }
@@ -65,14 +65,14 @@ test("an item of weight zero gets no requests", () => {
  * integers before the division, so that rounding errors do not accumulate.
  */
 function errorsOf(weights: readonly number[], requestCount: number): readonly number[] {
-  const whole = weights.reduce((sum, weight) => sum + weight, 0);
+  const total = weights.reduce((sum, weight) => sum + weight, 0);
   const rotation = new WeightedRotation(weights.map((weight, index) => ({ weight, index })));
   const counts = weights.map(() => 0);
   for (let request = 0; request < requestCount; request += 1) {
     const index = rotation.next()?.index ?? -1;
     counts[index] = (counts[index] ?? 0) + 1;
   }
-  return weights.map((weight, index) => ((counts[index] ?? 0) * whole - requestCount * weight) / whole);
+  return weights.map((weight, index) => ((counts[index] ?? 0) * total - requestCount * weight) / total);
 }
 
 test("after ten million requests each item is still within one request of its share", () => {
@@ -94,11 +94,11 @@ test("property: extreme weights do not starve an item, and invalid weights get n
       (weights, length) => {
         const largest = Math.max(...weights);
         fc.pre(largest > 0);
-        const whole = weights.reduce((sum, each) => sum + each / largest, 0);
+        const total = weights.reduce((sum, each) => sum + each / largest, 0);
         const chosen = sequence(weights, length);
         for (const [which, each] of weights.entries()) {
           const count = chosen.filter((index) => index === which).length;
-          const error = Math.abs(count - (length * (each / largest)) / whole);
+          const error = Math.abs(count - (length * (each / largest)) / total);
           assert.ok(error < 1 + 1e-9, `${which} of ${weights.join()} is off by ${error} after ${length}`);
         }
       },

@@ -27,8 +27,8 @@ export class WeightedRotation<Item extends WeightedItem> {
     const sharing = items.filter(({ weight }) => weight > 0);
     // Weights are divided by the largest one, because a sum of very large weights would be infinite.
     const largest = sharing.reduce((most, { weight }) => Math.max(most, weight), 0);
-    const whole = sharing.reduce((sum, { weight }) => sum + weight / largest, 0);
-    this.#entries = sharing.map((item) => ({ item, share: item.weight / largest / whole, credit: 0 }));
+    const total = sharing.reduce((sum, { weight }) => sum + weight / largest, 0);
+    this.#entries = sharing.map((item) => ({ item, share: item.weight / largest / total, credit: 0 }));
     this.#minCredit = sharing.length < 2 ? 0 : 1 / (2 * sharing.length - 2);
   }
 

@@ -26,11 +26,11 @@ const a = { EndpointName: "a", VariantName: "v" };
 
 test("an endpoint's samples are recorded, and those of its variants are counted once since the start", async () => {
   const { series, record, lines } = opened();
-  for (let asked = 0; asked < 3; asked++) {
+  for (let requestCount = 0; requestCount < 3; requestCount++) {
     record("Invocations", a, 1);
     record("Invocations", { ...a, EndpointConfigName: "c" }, 1);
     record("Invocations", { ...a, ContainerName: "first" }, 1);
-    record("Invocation5XXErrors", a, asked === 0 ? 1 : 0);
+    record("Invocation5XXErrors", a, requestCount === 0 ? 1 : 0);
   }
   const found = lines();
   assert.ok(found.includes("# TYPE galatea_endpoint_invocations_total counter"));

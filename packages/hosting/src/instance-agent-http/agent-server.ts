@@ -227,8 +227,8 @@ export class AgentServer implements AsyncDisposable {
   async #route(routed: RoutedRequest): Promise<void> {
     const { path, request, response, query, signal } = routed;
     const { agent, clock } = this.#options;
-    const [kind, id = "", part, position = "", action, model] = path;
-    const route = `${request.method} ${kind}${id === "" ? "" : "/id"}${part === undefined ? "" : `/${part}`}${action === undefined ? "" : `/${action}`}`;
+    const [kind, id = "", segment, position = "", action, model] = path;
+    const route = `${request.method} ${kind}${id === "" ? "" : "/id"}${segment === undefined ? "" : `/${segment}`}${action === undefined ? "" : `/${action}`}`;
     switch (route) {
       case "GET state": {
         const state: WireState = { ...(await agent.state()), atNs: clock.monotonicNs() };

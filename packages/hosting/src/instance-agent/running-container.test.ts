@@ -70,13 +70,13 @@ test("a request on a connection that its container has just closed is sent once 
   );
   const signal = AbortSignal.timeout(testTimeoutMs);
   await running.container.start(signal);
-  const ask = async (body: string) => {
+  const call = async (body: string) => {
     const shared = { headers: {}, body: Buffer.from(body), isStreamed: false, mayGoElsewhere: false, signal };
     return await text((await running.invoke(shared)).body);
   };
   const askBuffered = async (body: string) =>
     (await running.invokeBuffered({ headers: {}, body: Buffer.from(body), admit: () => {}, signal })).body.toString();
-  for (const send of [ask, askBuffered]) {
+  for (const send of [call, askBuffered]) {
     assert.equal(await send("first"), "first");
     const before = sockets.size;
     // Undici reads from an idle connection, then writes in a later phase of the same tick. The connection closes

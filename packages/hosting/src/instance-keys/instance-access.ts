@@ -72,13 +72,13 @@ function isObjectAccessAllowed(
   { modelData, agentModelData = [], endpointName, objectPrefixes }: InstanceIdentity,
   { isModelData, outputLocation }: AccessContext,
 ): boolean {
-  if (agentModelData.some((place) => isPartOf(object, place))) return !writes;
+  if (agentModelData.some((location) => isPartOf(object, location))) return !writes;
   if (modelData !== null && isPartOf(object, modelData)) return !writes && modelData.kind !== "tenants";
   if (isModelData(object)) return false;
   const named = objectPrefixes.filter((prefix) => isBelow(object, prefix));
   const namedLength = Math.max(-1, ...named.map(({ key }) => key.length));
-  const place = outputLocation(object);
-  if (place !== null && namedLength < place.prefix.length) return place.owners.has(endpointName);
+  const location = outputLocation(object);
+  if (location !== null && namedLength < location.prefix.length) return location.owners.has(endpointName);
   return !writes || namedLength >= 0;
 }
 
@@ -95,8 +95,10 @@ function isOthersLog(group: string, { logGroup, endpointName }: InstanceIdentity
 }
 
 /** Returns whether an object is the given model data, or is below its prefix. */
-function isPartOf(object: ObjectName, place: ModelDataAccess): boolean {
-  return place.kind === "object" ? object.bucket === place.bucket && object.key === place.key : isBelow(object, place);
+function isPartOf(object: ObjectName, location: ModelDataAccess): boolean {
+  return location.kind === "object"
+    ? object.bucket === location.bucket && object.key === location.key
+    : isBelow(object, location);
 }
 
 const isBelow = ({ bucket, key }: ObjectName, prefix: ObjectName) =>

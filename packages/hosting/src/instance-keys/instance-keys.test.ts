@@ -101,7 +101,7 @@ test("a key ends with its instance, recorded or not, and thousands of starts lea
     const issued = keys.issue({ ...identity, instanceId: `i-${index}` });
     const recorded = index % 6 === 0 ? Promise.resolve() : issued.record();
     // Some instances end while their key is being written.
-    for (let turn = 0; turn < index % 5; turn++) await Promise.resolve();
+    for (let tick = 0; tick < index % 5; tick++) await Promise.resolve();
     await issued[Symbol.asyncDispose]();
     await recorded;
     assert.equal(keys.find(idOf(issued)), undefined);

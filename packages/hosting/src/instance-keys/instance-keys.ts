@@ -70,10 +70,10 @@ export class InstanceKeys implements InstanceCredentials {
   }
 
   async keepOnly(instanceIds: ReadonlySet<string>): Promise<void> {
-    const gone = [...this.#byContainer].filter(([, { key }]) => !instanceIds.has(key.identity.instanceId));
-    for (const [name, issued] of gone) this.#forget(name, issued);
-    for (let from = 0; from < gone.length; from += removedAtOnceMax)
-      await this.#remove(gone.slice(from, from + removedAtOnceMax).map(([name]) => name));
+    const missing = [...this.#byContainer].filter(([, { key }]) => !instanceIds.has(key.identity.instanceId));
+    for (const [name, issued] of missing) this.#forget(name, issued);
+    for (let from = 0; from < missing.length; from += removedAtOnceMax)
+      await this.#remove(missing.slice(from, from + removedAtOnceMax).map(([name]) => name));
   }
 
   #create(identity: InstanceIdentity): InstanceKey {

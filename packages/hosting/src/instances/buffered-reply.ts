@@ -22,7 +22,7 @@ export class BufferedReplyHandler implements Dispatcher.DispatchHandler {
   readonly #resolve: (reply: BufferedReply) => void;
   readonly #reject: (error: unknown) => void;
   #controller: Dispatcher.DispatchController | null = null;
-  #pieces: Buffer[] = [];
+  #chunks: Buffer[] = [];
   #byteLength = 0;
   #status = 0;
 
@@ -44,21 +44,21 @@ export class BufferedReplyHandler implements Dispatcher.DispatchHandler {
     this.#status = status;
   }
 
-  onResponseData(controller: Dispatcher.DispatchController, piece: Buffer): void {
-    this.#byteLength += piece.length;
+  onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
+    this.#byteLength += chunk.length;
     try {
       this.#options.admit(this.#byteLength);
     } catch (error) {
       controller.abort(error as Error);
       return;
     }
-    this.#pieces.push(piece);
+    this.#chunks.push(chunk);
   }
 
   onResponseEnd(): void {
     this.#leave();
-    const [only] = this.#pieces;
-    const body = this.#pieces.length === 1 && only !== undefined ? only : Buffer.concat(this.#pieces, this.#byteLength);
+    const [only] = this.#chunks;
+    const body = this.#chunks.length === 1 && only !== undefined ? only : Buffer.concat(this.#chunks, this.#byteLength);
     this.#resolve({ status: this.#status, body });
   }
 
@@ -68,7 +68,7 @@ export class BufferedReplyHandler implements Dispatcher.DispatchHandler {
   }
 
   #leave(): void {
-    this.#pieces = this.#status === 0 ? [] : this.#pieces;
+    this.#chunks = this.#status === 0 ? [] : this.#chunks;
     this.#options.signal.removeEventListener("abort", this.#giveUp);
   }
 

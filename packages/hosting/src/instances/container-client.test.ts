@@ -16,9 +16,9 @@ async function listening(server: Server, host: string): Promise<AddressInfo> {
 
 for (const host of ["127.0.0.1", "::1"]) {
   test(`a container at a port of ${host} is pinged and invoked`, async () => {
-    const asked: string[] = [];
+    const requested: string[] = [];
     const server = createServer((request, response) => {
-      asked.push(`${request.method} ${request.url}`);
+      requested.push(`${request.method} ${request.url}`);
       request.resume().on("end", () => response.end("answer"));
     });
     const { port } = await listening(server, host);
@@ -37,7 +37,7 @@ for (const host of ["127.0.0.1", "::1"]) {
       });
       assert.deepEqual([reply.status, await reply.body.text()], [200, "answer"]);
     }
-    assert.deepEqual(asked, ["GET /ping", "POST /invocations"]);
+    assert.deepEqual(requested, ["GET /ping", "POST /invocations"]);
     server.close();
     await once(server, "close");
   });
@@ -52,8 +52,8 @@ test("a ping without a response ends at its time limit by the clock", async () =
       return { [Symbol.dispose]: () => void timers.delete(fire) };
     },
   };
-  const asked = Promise.withResolvers<void>();
-  const server = createServer(() => asked.resolve());
+  const requested = Promise.withResolvers<void>();
+  const server = createServer(() => requested.resolve());
   const { port } = await listening(server, "127.0.0.1");
   {
     await using client = new ContainerClient({ kind: "tcp", host: "127.0.0.1", port }, containerLimits, {
@@ -61,7 +61,7 @@ test("a ping without a response ends at its time limit by the clock", async () =
       onChanged: () => {},
     });
     const pinged = client.ping(never);
-    await asked.promise;
+    await requested.promise;
     for (const fire of timers) fire();
     assert.equal(await pinged, false);
     assert.equal(timers.size, 0);

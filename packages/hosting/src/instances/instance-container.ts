@@ -319,7 +319,7 @@ export class InstanceContainer implements AsyncDisposable {
     const { limits, clock } = this.#options;
     const ended = started.container.ended.then(endText);
     let health = newProbeState(clock.epochMs());
-    let answerCount = started.client.answerCount;
+    let responseCount = started.client.answerCount;
     try {
       for (;;) {
         const tick = delay(clock, limits.pingIntervalMs, closing).then(() => null);
@@ -328,8 +328,8 @@ export class InstanceContainer implements AsyncDisposable {
           await this.#stop(started);
           return reason;
         }
-        const look = await this.#look(started, answerCount, closing);
-        answerCount = started.client.answerCount;
+        const look = await this.#look(started, responseCount, closing);
+        responseCount = started.client.answerCount;
         const judged = evaluateProbe(health, look, limits);
         if (typeof judged === "string") {
           // A hung container would ignore SIGTERM: it is killed without a grace period.
@@ -345,13 +345,13 @@ export class InstanceContainer implements AsyncDisposable {
     }
   }
 
-  async #look({ client, container }: Started, answerCount: number, closing: AbortSignal): Promise<ProbeResult> {
+  async #look({ client, container }: Started, responseCount: number, closing: AbortSignal): Promise<ProbeResult> {
     const { limits, clock } = this.#options;
     const askedNs = clock.monotonicNs();
     const isHealthy = await client.ping(closing);
     const isLate = (clock.monotonicNs() - askedNs) / 1e6 > limits.container.pingMsMax + lateMsMin;
-    const isAnswered = isHealthy || client.answerCount > answerCount;
-    return { atMs: clock.epochMs(), isAnswered, isLate, workedNs: await container.workedNs() };
+    const hasResponse = isHealthy || client.answerCount > responseCount;
+    return { atMs: clock.epochMs(), isAnswered: hasResponse, isLate, workedNs: await container.workedNs() };
   }
 
   async #stop(started: Started, graceMs = this.#options.limits.stopGraceMs): Promise<void> {

@@ -76,14 +76,14 @@ const ownNames = ["AWS_ACCESS_KEY_ID", "AWS_ENDPOINT_URL", "AWS_PROFILE", "AWS_W
  * the definition contains its own.
  */
 export function containerEnvironment(
-  { Environment: given = {}, Mode: mode }: ContainerDefinition,
+  { Environment: input = {}, Mode: mode }: ContainerDefinition,
   issued: IssuedCredentials,
   region: string,
 ): Record<string, string> {
-  const isOwn = ownNames.some((name) => Object.hasOwn(given, name));
+  const isOwn = ownNames.some((name) => Object.hasOwn(input, name));
   return {
     ...(isOwn ? {} : issued.environment),
-    ...given,
+    ...input,
     AWS_REGION: region,
     AWS_DEFAULT_REGION: region,
     ...(mode === "MultiModel" ? { SAGEMAKER_MULTI_MODEL: "true" } : {}),
@@ -101,11 +101,11 @@ export function grantedAccess(
 ): Pick<InstanceIdentity, "modelData" | "objectPrefixes" | "invokableEndpoints"> {
   const { Environment: environment = {}, Mode: mode, ModelDataSource: source } = container;
   const url = modelDataUrl(container);
-  const place = url === null ? null : parseS3Uri(url);
+  const location = url === null ? null : parseS3Uri(url);
   const isPrefix = source?.S3DataSource?.S3DataType === "S3Prefix" && source.S3DataSource.CompressionType !== "Gzip";
   const kind = mode === "MultiModel" ? "tenants" : isPrefix ? "prefix" : "object";
   return {
-    modelData: place === null ? null : { ...place, kind },
+    modelData: location === null ? null : { ...location, kind },
     objectPrefixes: parseObjectPrefixes(environment) ?? [],
     invokableEndpoints: parseInvokableEndpoints(environment) ?? [],
   };

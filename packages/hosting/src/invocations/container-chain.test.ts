@@ -14,7 +14,7 @@ function hopTo(containerName: string, invoke: Invoke | null) {
     view: { models: null },
     invoke: invoke ?? (() => Promise.reject(new Error(`${containerName} is not in service`))),
   } as unknown as AgentContainer;
-  const place = {
+  const location = {
     containerName,
     logGroup: "/aws/sagemaker/Endpoints/e",
     accountId: "",
@@ -22,7 +22,7 @@ function hopTo(containerName: string, invoke: Invoke | null) {
     logStreamArn: "",
     logsLink: () => "",
   };
-  return newChainHop({ container, place, modelDataUrl: "" });
+  return newChainHop({ container, place: location, modelDataUrl: "" });
 }
 
 /** Returns an `invoke` that responds with a stream of unknown length. */
@@ -58,7 +58,7 @@ test("a response that the next container cannot receive is destroyed with the ch
 });
 
 test("a request whose body breaks off fails for that reason, and its own container is not held responsible", async () => {
-  const answer = new Readable({ read() {} });
+  const response = new Readable({ read() {} });
   let reason: unknown = null;
   const waits: Invoke = ({ signal }) =>
     new Promise((_resolve, reject) =>
@@ -67,10 +67,10 @@ test("a request whose body breaks off fails for that reason, and its own contain
         reject(reason);
       }),
     );
-  const [first, second] = [hopTo("first", streaming(answer)), hopTo("second", waits)];
+  const [first, second] = [hopTo("first", streaming(response)), hopTo("second", waits)];
   using chain = chainOf(first, second);
   const sent = chain.send(request, Buffer.from(""), never);
-  setImmediate(() => answer.destroy(new Error("the first broke off")));
+  setImmediate(() => response.destroy(new Error("the first broke off")));
   await assert.rejects(sent, /the first broke off/);
   assert.match(String(reason), /the first broke off/);
   assert.equal(chain.awaited, first);

@@ -152,7 +152,7 @@ export class ContainerChain implements Disposable {
       throw refusal();
     }
     if (length !== null && length <= bufferedBytesMax) {
-      const body = await held(reply, request, length);
+      const body = await pending(reply, request, length);
       hop.endedNs = clock.monotonicNs();
       return { body, headers: { contentType, byteLength: null }, stream: null, heldBytes: length };
     }
@@ -167,7 +167,7 @@ export class ContainerChain implements Disposable {
   }
 }
 
-async function held(reply: AgentReply, request: InvocationRequest, length: number): Promise<Buffer> {
+async function pending(reply: AgentReply, request: InvocationRequest, length: number): Promise<Buffer> {
   try {
     reserveCallMemory(request.memory, length);
     return await readToBuffer(reply.body, length, () => new Error("the body is longer than announced"));

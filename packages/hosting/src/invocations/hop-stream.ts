@@ -14,9 +14,9 @@ export class HopStream implements Disposable {
     this.#source = source;
     let byteLength = 0;
     const counted = new Transform({
-      transform: (piece: Buffer, _encoding, done) => {
-        byteLength += piece.length;
-        if (byteLength <= limit.bytesMax) return done(null, piece);
+      transform: (chunk: Buffer, _encoding, done) => {
+        byteLength += chunk.length;
+        if (byteLength <= limit.bytesMax) return done(null, chunk);
         const error = limit.tooLong();
         this.#failed.abort(error);
         return done(error);

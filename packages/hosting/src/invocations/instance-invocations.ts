@@ -274,9 +274,9 @@ function endOf(error: unknown, { signal }: InvocationRequest, hops: readonly Cha
 }
 
 function openedBy(reply: AgentReply, { target }: ChainHop): OpenedSession | null {
-  const said = replyHeader(reply, newSessionHeader);
-  if (said === null) return null;
-  const opened = parseOpenedSession(said);
+  const text = replyHeader(reply, newSessionHeader);
+  if (text === null) return null;
+  const opened = parseOpenedSession(text);
   if (opened !== null) return opened;
   reply.body.destroy();
   throw containerError(502, `The header ${newSessionHeader} is not a session id with an expiry time`, target.place);

@@ -5,7 +5,7 @@ import { ModelNotReadyError } from "../instance-agent/index.ts";
 import { toModelError } from "./invocation-errors.ts";
 
 test("the error for a model that is not ready says that it is being loaded and what the load waits for", () => {
-  const place = {
+  const location = {
     containerName: "primary",
     logGroup: "/aws/sagemaker/Endpoints/e",
     accountId: "000000000000",
@@ -13,11 +13,11 @@ test("the error for a model that is not ready says that it is being loaded and w
     logsLink: (group: string) => group,
     logStreamArn: "",
   };
-  const told = toModelError(new ModelNotReadyError("it waits for memory"), "s3://b/models/", place);
-  assert.ok(told instanceof AwsError);
-  assert.deepEqual([told.code, told.statusFallback], ["ModelNotReadyException", 429]);
+  const reported = toModelError(new ModelNotReadyError("it waits for memory"), "s3://b/models/", location);
+  assert.ok(reported instanceof AwsError);
+  assert.deepEqual([reported.code, reported.statusFallback], ["ModelNotReadyException", 429]);
   assert.equal(
-    told.message,
+    reported.message,
     "The model is not ready for inference: it is being loaded (it waits for memory). Loading continues; send the request again.",
   );
 });

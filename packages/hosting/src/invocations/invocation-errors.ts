@@ -28,26 +28,26 @@ export interface InvocationSource {
 export function containerError(
   status: number,
   message: string,
-  place: InvocationSource,
+  location: InvocationSource,
   options: ErrorOptions = {},
 ): AwsError {
   const side = status >= 400 && status < 500 ? "client" : "server";
   const text =
-    `Received ${side} error (${status}) from ${place.containerName} with message "${message}". ` +
-    `See ${place.logsLink(place.logGroup)} ` +
-    `in account ${place.accountId} for more information.`;
+    `Received ${side} error (${status}) from ${location.containerName} with message "${message}". ` +
+    `See ${location.logsLink(location.logGroup)} ` +
+    `in account ${location.accountId} for more information.`;
   return new AwsError("ModelError", text, {
     ...options,
     statusFallback: 424,
-    members: { OriginalStatusCode: status, OriginalMessage: message, LogStreamArn: place.logStreamArn },
+    members: { OriginalStatusCode: status, OriginalMessage: message, LogStreamArn: location.logStreamArn },
   });
 }
 
 /** Returns the error for a container whose connection failed. */
-export function connectionError(error: unknown, place: InvocationSource): AwsError {
+export function connectionError(error: unknown, location: InvocationSource): AwsError {
   const text = error instanceof Error ? error.message : String(error);
   const cause = error instanceof ContainerConnectionLost ? error : new ContainerConnectionLost(text, { cause: error });
-  return containerError(503, `The container did not respond: ${text}`, place, { cause });
+  return containerError(503, `The container did not respond: ${text}`, location, { cause });
 }
 
 /** The reason of a request's signal when the caller's own time limit has expired. */
@@ -135,7 +135,7 @@ export function payloadTooLarge(limitBytes: number, answeredBy: string | null = 
  * Returns SageMaker's error for a model of a multi-model endpoint that could not be acquired. Returns unrelated errors
  * unchanged.
  */
-export function toModelError(thrown: unknown, dataUrl: string, place: InvocationSource): unknown {
+export function toModelError(thrown: unknown, dataUrl: string, location: InvocationSource): unknown {
   if (thrown instanceof ModelMissingError) {
     const { bucket, key } = parseS3Uri(dataUrl) ?? { bucket: "", key: "" };
     return new AwsError(
@@ -153,9 +153,9 @@ export function toModelError(thrown: unknown, dataUrl: string, place: Invocation
     );
   }
   if (thrown instanceof InstanceFailure) {
-    return containerError(503, `The container is not in service: ${thrown.message}`, place);
+    return containerError(503, `The container is not in service: ${thrown.message}`, location);
   }
-  if (thrown instanceof ModelLoadError) return containerError(thrown.status, thrown.message, place);
-  if (thrown instanceof ContainerConnectionLost) return connectionError(thrown, place);
+  if (thrown instanceof ModelLoadError) return containerError(thrown.status, thrown.message, location);
+  if (thrown instanceof ContainerConnectionLost) return connectionError(thrown, location);
   return thrown;
 }

@@ -36,11 +36,18 @@ test("an invocation that was not sent and goes to another instance is not counte
 });
 
 test("an error's outcome follows the container's status, or the platform's if no container responded", () => {
-  const place = { containerName: "c", logGroup: "g", accountId: "", region: "", logStreamArn: "", logsLink: () => "" };
+  const location = {
+    containerName: "c",
+    logGroup: "g",
+    accountId: "",
+    region: "",
+    logStreamArn: "",
+    logsLink: () => "",
+  };
   const request = { isCancelled: false, hasResponse: false };
   const full = new AwsError("ServiceUnavailable", "full", { statusFallback: 503 });
-  assert.deepEqual(outcomeOfError(containerError(418, "no", place), request), { kind: "model-error", status: 418 });
-  assert.deepEqual(outcomeOfError(containerError(0, "late", place), request), { kind: "timed-out" });
+  assert.deepEqual(outcomeOfError(containerError(418, "no", location), request), { kind: "model-error", status: 418 });
+  assert.deepEqual(outcomeOfError(containerError(0, "late", location), request), { kind: "timed-out" });
   assert.deepEqual(outcomeOfError(full, request), { kind: "refused", status: 503 });
   assert.deepEqual(outcomeOfError(payloadTooLarge(1), request), { kind: "refused", status: 413 });
   assert.deepEqual(outcomeOfError(payloadTooLarge(1), { ...request, hasResponse: true }), {

@@ -13,14 +13,14 @@ const partBytesMax = 16 * 1024;
  * iteration early cancels the response. Throws the error that `reply.failed` returns.
  */
 export async function* responseChunks(reply: InvocationReply): AsyncGenerator<Buffer, void> {
-  const { body, onStart: begun, done, failed } = reply;
+  const { body, onStart: started, done, failed } = reply;
   if (Buffer.isBuffer(body)) throw new Error("bug: the response was not requested as a stream");
-  let hasBegun = false;
+  let hasStarted = false;
   try {
-    for await (const part of bufferedChunks(body)) {
-      if (!hasBegun) begun();
-      hasBegun = true;
-      yield part;
+    for await (const chunk of bufferedChunks(body)) {
+      if (!hasStarted) started();
+      hasStarted = true;
+      yield chunk;
     }
   } catch (error) {
     throw failed(error);
@@ -43,9 +43,9 @@ async function* bufferedChunks(source: Readable): AsyncGenerator<Buffer, void> {
     for (;;) {
       const { promise, resolve } = Promise.withResolvers<void>();
       wake = resolve;
-      const part = source.read(Math.min(source.readableLength, partBytesMax)) as Buffer | null;
-      if (part !== null) {
-        yield part;
+      const chunk = source.read(Math.min(source.readableLength, partBytesMax)) as Buffer | null;
+      if (chunk !== null) {
+        yield chunk;
         continue;
       }
       if (source.readableEnded) return;

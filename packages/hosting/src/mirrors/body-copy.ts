@@ -10,7 +10,7 @@ const bodyBytesMax = 8 * 2 ** 20;
 /** Copies a body while its consumer reads it, in the original chunks. The copy is empty if memory ran out. */
 export class BodyCopy {
   readonly #lease: MirrorLease;
-  #pieces: Buffer[] = [];
+  #segments: Buffer[] = [];
   #heldBytes = 0;
   #hasRoom = true;
   #isWhole = false;
@@ -21,7 +21,7 @@ export class BodyCopy {
 
   /** The copied chunks; empty if there was not enough memory for all of them. */
   get pieces(): readonly Buffer[] {
-    return this.#pieces;
+    return this.#segments;
   }
 
   /** True after the consumer has received the complete body. */
@@ -49,9 +49,9 @@ export class BodyCopy {
       return body;
     }
     const copying = new Transform({
-      transform: (piece: Buffer, _encoding, done) => {
-        this.#add(piece);
-        done(null, piece);
+      transform: (chunk: Buffer, _encoding, done) => {
+        this.#add(chunk);
+        done(null, chunk);
       },
       flush: (done) => {
         this.#isWhole = true;
@@ -75,17 +75,17 @@ export class BodyCopy {
     return copying;
   }
 
-  #add(piece: Buffer): void {
+  #add(chunk: Buffer): void {
     if (!this.#hasRoom) return;
-    const heldBytes = isMostOfItsMemory(piece) ? piece.buffer.byteLength : piece.length;
+    const heldBytes = isMostOfItsMemory(chunk) ? chunk.buffer.byteLength : chunk.length;
     if (this.#heldBytes + heldBytes > bodyBytesMax || !this.#lease.keep(heldBytes)) {
       this.#hasRoom = false;
-      this.#pieces = [];
+      this.#segments = [];
       this.#lease.shrink(this.#heldBytes);
       return;
     }
     this.#heldBytes += heldBytes;
-    this.#pieces.push(isMostOfItsMemory(piece) ? piece : ownCopy(piece));
+    this.#segments.push(isMostOfItsMemory(chunk) ? chunk : ownCopy(chunk));
   }
 }
 
@@ -93,12 +93,12 @@ export class BodyCopy {
  * Returns true if a view covers most of its underlying buffer. A view keeps the whole buffer alive, so short views of
  * large buffers are copied.
  */
-function isMostOfItsMemory(piece: Buffer): boolean {
-  return piece.buffer.byteLength <= piece.length + piece.length / 4 + 256;
+function isMostOfItsMemory(chunk: Buffer): boolean {
+  return chunk.buffer.byteLength <= chunk.length + chunk.length / 4 + 256;
 }
 
-function ownCopy(piece: Buffer): Buffer {
-  const copy = Buffer.allocUnsafeSlow(piece.length);
-  piece.copy(copy);
+function ownCopy(chunk: Buffer): Buffer {
+  const copy = Buffer.allocUnsafeSlow(chunk.length);
+  chunk.copy(copy);
   return copy;
 }

@@ -38,8 +38,8 @@ test("a record may have only its input or output, an inference id and custom att
   assert.deepEqual(Object.keys((JSON.parse(lineOf({ output: null })) as typeof record).captureData), ["endpointInput"]);
 });
 
-function sideOf(contentType: string | null, pieces: readonly Buffer[]): { data: string; encoding: string } {
-  const line = lineOf({ output: null, input: { contentType, pieces } });
+function sideOf(contentType: string | null, chunks: readonly Buffer[]): { data: string; encoding: string } {
+  const line = lineOf({ output: null, input: { contentType, pieces: chunks } });
   assert.equal(line.indexOf("\n"), line.length - 1);
   return (JSON.parse(line) as { captureData: { endpointInput: { data: string; encoding: string } } }).captureData
     .endpointInput;

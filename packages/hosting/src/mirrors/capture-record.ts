@@ -60,12 +60,12 @@ function encodingOf({ contentType, pieces }: CapturedBody, types: CaptureTypes):
   return named !== "BASE64" && !isText(pieces) ? "BASE64" : named;
 }
 
-function isText(pieces: readonly Buffer[]): boolean {
-  const [only] = pieces;
-  if (only !== undefined && pieces.length === 1) return isUtf8(only);
+function isText(chunks: readonly Buffer[]): boolean {
+  const [only] = chunks;
+  if (only !== undefined && chunks.length === 1) return isUtf8(only);
   const decoder = new TextDecoder("utf-8", { fatal: true });
   try {
-    for (const piece of pieces) decoder.decode(piece, { stream: true });
+    for (const chunk of chunks) decoder.decode(chunk, { stream: true });
     decoder.decode();
     return true;
   } catch {
@@ -73,14 +73,14 @@ function isText(pieces: readonly Buffer[]): boolean {
   }
 }
 
-function* plainText(pieces: readonly Buffer[]): Generator<string> {
+function* plainText(chunks: readonly Buffer[]): Generator<string> {
   const decoder = new TextDecoder("utf-8", { ignoreBOM: true });
-  for (const step of steps(pieces)) yield JSON.stringify(decoder.decode(step, { stream: true })).slice(1, -1);
+  for (const step of steps(chunks)) yield JSON.stringify(decoder.decode(step, { stream: true })).slice(1, -1);
 }
 
-function* base64Text(pieces: readonly Buffer[]): Generator<string> {
+function* base64Text(chunks: readonly Buffer[]): Generator<string> {
   let left: Buffer = Buffer.alloc(0);
-  for (const step of steps(pieces)) {
+  for (const step of steps(chunks)) {
     const bytes = left.length === 0 ? step : Buffer.concat([left, step]);
     const wholeBytes = bytes.length - (bytes.length % 3);
     yield bytes.toString("base64", 0, wholeBytes);
@@ -89,8 +89,8 @@ function* base64Text(pieces: readonly Buffer[]): Generator<string> {
   yield left.toString("base64");
 }
 
-function* steps(pieces: readonly Buffer[]): Generator<Buffer> {
-  for (const piece of pieces) {
-    for (let at = 0; at < piece.length; at += stepBytesMax) yield piece.subarray(at, at + stepBytesMax);
+function* steps(chunks: readonly Buffer[]): Generator<Buffer> {
+  for (const chunk of chunks) {
+    for (let at = 0; at < chunk.length; at += stepBytesMax) yield chunk.subarray(at, at + stepBytesMax);
   }
 }

@@ -17,15 +17,15 @@ export interface CaptureSettings {
 /** Returns the capture settings of an endpoint configuration; null if nothing is captured. */
 export function captureSettings(config: DataCaptureConfig | null): CaptureSettings | null {
   if (config === null || config.EnableCapture === false || config.InitialSamplingPercentage <= 0) return null;
-  const place = parseS3Uri(config.DestinationS3Uri);
-  if (place === null) return null;
+  const location = parseS3Uri(config.DestinationS3Uri);
+  if (location === null) return null;
   const modes = config.CaptureOptions.map(({ CaptureMode: mode }) => mode);
   const has = (mode: "Input" | "Output") => modes.some((each) => each === mode || each === "InputAndOutput");
-  const prefix = place.key.replace(/\/+$/, "");
+  const prefix = location.key.replace(/\/+$/, "");
   const { CsvContentTypes: csv = [], JsonContentTypes: json = [] } = config.CaptureContentTypeHeader ?? {};
   return {
     percentage: config.InitialSamplingPercentage,
-    bucket: place.bucket,
+    bucket: location.bucket,
     prefix: prefix === "" ? "" : `${prefix}/`,
     input: has("Input"),
     output: has("Output"),

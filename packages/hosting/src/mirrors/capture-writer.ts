@@ -97,13 +97,13 @@ export class CaptureWriter implements AsyncDisposable {
   }
 
   /** Adds a record. This object owns the lease from now on, and releases it when the record is written or dropped. */
-  add(place: CaptureTarget, call: CapturedCall, lease: MirrorLease): void {
+  add(location: CaptureTarget, call: CapturedCall, lease: MirrorLease): void {
     if (this.#closing.signal.aborted) {
-      place.share.lose("not-written");
+      location.share.lose("not-written");
       return lease.release();
     }
-    const id = fileId(place, call.timeMs);
-    const file = this.#files.get(id) ?? this.#open(id, place, call.timeMs);
+    const id = fileId(location, call.timeMs);
+    const file = this.#files.get(id) ?? this.#open(id, location, call.timeMs);
     file.calls.push({ call, lease });
     file.byteLength += lease.bytes;
     const { fileBytesMax, fileCallsMax } = this.#options.limits;
@@ -128,11 +128,11 @@ export class CaptureWriter implements AsyncDisposable {
     await this.#tasks[Symbol.asyncDispose]();
   }
 
-  #open(id: string, place: CaptureTarget, firstMs: number): CaptureFile {
+  #open(id: string, location: CaptureTarget, firstMs: number): CaptureFile {
     const { clock, limits, newId } = this.#options;
     const timer = clock.timer(limits.fileMsMax, () => this.#close(id, file));
-    const key = captureFileKey(place, firstMs, newId());
-    const file: CaptureFile = { place, key, firstMs, calls: [], byteLength: 0, timer };
+    const key = captureFileKey(location, firstMs, newId());
+    const file: CaptureFile = { place: location, key, firstMs, calls: [], byteLength: 0, timer };
     this.#files.set(id, file);
     return file;
   }
@@ -194,8 +194,8 @@ async function* linesOf(
 ): AsyncGenerator<Buffer> {
   let text = "";
   for (const { call } of calls) {
-    for (const piece of captureLine(call, settings)) {
-      text += piece;
+    for (const segment of captureLine(call, settings)) {
+      text += segment;
       if (text.length < chunkBytesMin) continue;
       yield Buffer.from(text);
       text = "";

@@ -45,25 +45,25 @@ const toldAgainMs = 60_000;
 
 /** A budget within another budget: each byte is counted in both. */
 class PartialBudget extends ByteBudget {
-  readonly #whole: ByteBudget;
+  readonly #complete: ByteBudget;
 
-  constructor(bytesMax: number, whole: ByteBudget) {
+  constructor(bytesMax: number, complete: ByteBudget) {
     super(bytesMax);
-    this.#whole = whole;
+    this.#complete = complete;
   }
 
   override fits(bytes: number): boolean {
-    return super.fits(bytes) && this.#whole.fits(bytes);
+    return super.fits(bytes) && this.#complete.fits(bytes);
   }
 
   override reserveUnchecked(bytes: number): void {
     super.reserveUnchecked(bytes);
-    this.#whole.reserveUnchecked(bytes);
+    this.#complete.reserveUnchecked(bytes);
   }
 
   override release(bytes: number): void {
     super.release(bytes);
-    this.#whole.release(bytes);
+    this.#complete.release(bytes);
   }
 }
 

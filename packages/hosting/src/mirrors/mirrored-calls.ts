@@ -64,14 +64,14 @@ export class MirroredCalls {
       captured === null ? null : { settings: captured, headers: request.headers, timeMs: clock.epochMs(), input };
     const isInputKept = mirroredTo !== null || captured?.input === true;
     const body = async () => {
-      const given = await request.body();
+      const value = await request.body();
       lease.retain();
       const ended = () => {
         if (mirroredTo !== null) this.#mirror(request, { to: mirroredTo, input, lease, facts });
         lease.release();
       };
       // An unread request body blocks its connection, so this reads and discards the remaining body.
-      return input.tee(given, { ended, abandon: (left: Readable) => void left.resume() });
+      return input.tee(value, { ended, abandon: (left: Readable) => void left.resume() });
     };
     try {
       const reply = await serve(isInputKept ? { ...request, body } : request);
@@ -111,7 +111,7 @@ export class MirroredCalls {
       finish();
       return body;
     }
-    return output.tee(body, { ended: finish, abandon: (given) => void given.destroy() });
+    return output.tee(body, { ended: finish, abandon: (value) => void value.destroy() });
   }
 
   #mirror(

@@ -40,13 +40,13 @@ class Bench implements AsyncDisposable {
     this.share = this.mirrors.account.share("e");
   }
 
-  watch(ask: ((request: InvocationRequest) => Promise<InvocationReply>) | null, percentage = 100): MirroredCalls {
+  watch(request: ((request: InvocationRequest) => Promise<InvocationReply>) | null, percentage = 100): MirroredCalls {
     const { clock, share, mirrors } = this;
     const { random, newId, logger } = mirrors.options;
     const calls =
-      ask === null
+      request === null
         ? null
-        : new ShadowCalls({ invoke: ask, share, clock, logger, callsMax: 3, responseBytesPerSecond: 1e6 });
+        : new ShadowCalls({ invoke: request, share, clock, logger, callsMax: 3, responseBytesPerSecond: 1e6 });
     const settings = captureSettings({
       InitialSamplingPercentage: percentage,
       DestinationS3Uri: "s3://kept/there/",
@@ -178,8 +178,8 @@ test("a response without end is passed on, and its captured copy is dropped at t
   const endless = new Readable({ read() {} });
   const reply = await bench.watch(null).invoke(asked(Buffer.from("a")), () => Promise.resolve(replyOf(endless)));
   let passedBytes = 0;
-  const taken = reply.body as Readable;
-  taken.on("data", (piece: Buffer) => (passedBytes += piece.length));
+  const acquired = reply.body as Readable;
+  acquired.on("data", (chunk: Buffer) => (passedBytes += chunk.length));
   for (let index = 1; index <= 20; index += 1) {
     endless.push(bytesOf(2 ** 20, "e"));
     await eventually(() => passedBytes === index * 2 ** 20);
@@ -199,21 +199,21 @@ test("a body or response that breaks off is not captured, and the caller sees th
   const failing = watch.invoke(asked(broken), echo);
   setImmediate(() => broken.destroy(new Error("the client disconnected")));
   await assert.rejects(failing, /the client disconnected/);
-  const answer = new Readable({ read() {} });
-  const reply = await watch.invoke(asked(Buffer.from("x")), () => Promise.resolve(replyOf(answer)));
+  const result = new Readable({ read() {} });
+  const reply = await watch.invoke(asked(Buffer.from("x")), () => Promise.resolve(replyOf(result)));
   (reply.body as Readable).destroy();
-  await eventually(() => answer.destroyed && bench.mirrors.figures.callCount === 0);
+  await eventually(() => result.destroyed && bench.mirrors.figures.callCount === 0);
   assert.equal(bench.mirrors.figures.lost["cut-short"], 1);
 });
 
 test("the rest of a request that its container did not read is consumed, so that the connection can be reused", async () => {
   await using bench = new Bench();
-  const pieces = [bytesOf(60_000, "a"), bytesOf(60_000, "b"), bytesOf(60_000, "c")];
-  const body = new Readable({ read: () => void body.push(pieces.shift() ?? null) });
+  const chunks = [bytesOf(60_000, "a"), bytesOf(60_000, "b"), bytesOf(60_000, "c")];
+  const body = new Readable({ read: () => void body.push(chunks.shift() ?? null) });
   const refusing = async (request: InvocationRequest): Promise<never> => {
-    const taken = (await request.body()) as Readable;
-    await new Promise((resolve) => taken.once("data", resolve));
-    taken.destroy();
+    const acquired = (await request.body()) as Readable;
+    await new Promise((resolve) => acquired.once("data", resolve));
+    acquired.destroy();
     throw new Error("too long");
   };
   await assert.rejects(bench.watch(null).invoke(asked(body), refusing), /too long/);
@@ -239,7 +239,7 @@ test("a captured record is in a file within a minute, so that a kill -9 loses at
       endedMs.push(clock.epochMs());
     }
     clock.advance(1000);
-    for (let turn = 0; turn < 20; turn += 1) await new Promise((resolve) => void setImmediate(resolve));
+    for (let tick = 0; tick < 20; tick += 1) await new Promise((resolve) => void setImmediate(resolve));
     const kept = new Set(bench.data().flatMap(([, ...data]) => data));
     for (const [index, ms] of endedMs.entries()) {
       if (!kept.has(String(index))) oldestMs = Math.max(oldestMs, clock.epochMs() - ms);
@@ -304,10 +304,10 @@ test("a request is captured with the probability of the sampling percentage", as
 
 test("the shadow gets the caller's request; its response is captured under its own name and not returned", async () => {
   await using bench = new Bench();
-  const heard: string[] = [];
+  const received: string[] = [];
   const watch = bench.watch(async (request) => {
     const body = await request.body();
-    heard.push((body as Buffer).toString(), request.headers["content-type"] ?? "");
+    received.push((body as Buffer).toString(), request.headers["content-type"] ?? "");
     return replyOf(Readable.from([Buffer.from("sha"), Buffer.from("dow")]));
   });
   const reply = await watch.invoke(asked(Buffer.from("a")), echo);
@@ -316,7 +316,7 @@ test("the shadow gets the caller's request; its response is captured under its o
     bench.mirrors.captures.flush("e");
     return bench.objects.size === 2;
   });
-  assert.deepEqual(heard, ["a", "text/csv"]);
+  assert.deepEqual(received, ["a", "text/csv"]);
   assert.deepEqual(
     bench.data().map(([key, ...data]) => [key.split("/")[3], ...data]),
     [

@@ -7,9 +7,15 @@ import type { InvocationReply, InvocationRequest } from "../invocations/index.ts
 import type { EndpointMirrorMemory } from "./mirror-memory.ts";
 import { ShadowCalls } from "./shadow-calls.ts";
 
-const told = { contentType: null, customAttributes: null, variantName: "s", openedSession: null, closedSession: null };
+const reported = {
+  contentType: null,
+  customAttributes: null,
+  variantName: "s",
+  openedSession: null,
+  closedSession: null,
+};
 const reply: InvocationReply = {
-  ...told,
+  ...reported,
   body: Buffer.alloc(0),
   byteLength: 0,
   done: () => {},
@@ -18,14 +24,14 @@ const reply: InvocationReply = {
 };
 
 test("a shadow call has the path and the streaming mode of the original call", async () => {
-  const asked: Pick<InvocationRequest, "containerPath" | "isStreamed">[] = [];
+  const requested: Pick<InvocationRequest, "containerPath" | "isStreamed">[] = [];
   const share = { memory: () => new ByteLease(new ByteBudget(1)), lose: () => {} } as unknown as EndpointMirrorMemory;
-  const ask = ({ containerPath = "none", isStreamed }: InvocationRequest) => {
-    asked.push({ containerPath, isStreamed });
+  const request = ({ containerPath = "none", isStreamed }: InvocationRequest) => {
+    requested.push({ containerPath, isStreamed });
     return Promise.resolve(reply);
   };
   const limits = { callsMax: 2, responseBytesPerSecond: 1e6 };
-  await using calls = new ShadowCalls({ invoke: ask, share, clock: systemClock, logger: silentLogger, ...limits });
+  await using calls = new ShadowCalls({ invoke: request, share, clock: systemClock, logger: silentLogger, ...limits });
   const plain = { headers: {}, targetModel: null, targetContainer: null, pieces: [] };
   const send = (request: Pick<InvocationRequest, "containerPath" | "isStreamed">) =>
     new Promise<void>((resolve) => {
@@ -33,7 +39,7 @@ test("a shadow call has the path and the streaming mode of the original call", a
     });
   await send({ isStreamed: false });
   await send({ isStreamed: true, containerPath: "/v1/chat/completions" });
-  assert.deepEqual(asked, [
+  assert.deepEqual(requested, [
     { containerPath: "none", isStreamed: false },
     { containerPath: "/v1/chat/completions", isStreamed: true },
   ]);
@@ -53,10 +59,10 @@ test("a shadow's responses are read at a limited rate, and calls over that rate 
       this.push(Buffer.alloc(10_000));
     },
   });
-  const answers = [endless, Buffer.alloc(3_000_000), Buffer.alloc(1)];
-  const ask = () => Promise.resolve({ ...reply, body: answers.shift() ?? Buffer.alloc(0) });
+  const results = [endless, Buffer.alloc(3_000_000), Buffer.alloc(1)];
+  const call = () => Promise.resolve({ ...reply, body: results.shift() ?? Buffer.alloc(0) });
   await using calls = new ShadowCalls({
-    invoke: ask,
+    invoke: call,
     share,
     clock,
     logger: silentLogger,
@@ -65,31 +71,31 @@ test("a shadow's responses are read at a limited rate, and calls over that rate 
   });
   const request = { headers: {}, targetModel: null, targetContainer: null, pieces: [], isStreamed: true };
   const send = (ended: () => void = () => {}) => calls.send(request, { take: ({ body }) => body, ended });
-  const turns = async () => {
-    for (let turn = 0; turn < 1000; turn += 1) await new Promise((resolve) => setImmediate(resolve));
+  const ticks = async () => {
+    for (let tick = 0; tick < 1000; tick += 1) await new Promise((resolve) => setImmediate(resolve));
   };
   // Bytes that may be read above the first second's allowance: the buffer of the stream.
   const aheadBytes = 200_000;
   send();
-  await turns();
+  await ticks();
   assert.ok(readBytes >= 1_000_000 && readBytes <= 1_000_000 + aheadBytes, `${readBytes} bytes were read`);
-  assert.equal(answers.length, 2);
+  assert.equal(results.length, 2);
   send();
-  assert.deepEqual([lost, answers.length], [["shadow-busy"], 2]);
+  assert.deepEqual([lost, results.length], [["shadow-busy"], 2]);
   clock.advance(500);
-  await turns();
+  await ticks();
   assert.ok(readBytes >= 1_400_000 && readBytes <= 1_500_000 + aheadBytes, `${readBytes} bytes were read`);
   endless.destroy();
   clock.advance(1000);
-  await turns();
+  await ticks();
   // A buffered response is read completely even if it exceeds the rate. The next call must wait for the excess bytes.
   await new Promise<void>((resolve) => send(resolve));
   for (const seconds of [1, 1]) {
     send();
     clock.advance(seconds * 1000);
   }
-  assert.deepEqual([lost.length, answers.length], [3, 1]);
+  assert.deepEqual([lost.length, results.length], [3, 1]);
   clock.advance(10);
   await new Promise<void>((resolve) => send(resolve));
-  assert.deepEqual([lost.length, answers.length], [3, 0]);
+  assert.deepEqual([lost.length, results.length], [3, 0]);
 });

@@ -93,21 +93,21 @@ export class ShadowCalls implements AsyncDisposable {
     take: (reply: InvocationReply) => InvocationReply["body"],
   ): Promise<void> {
     signal.throwIfAborted();
-    const { invoke: ask, share, clock } = this.#options;
+    const { invoke: call, share, clock } = this.#options;
     using memory = share.memory();
     const [only = Buffer.alloc(0)] = pieces;
     const body = () => Promise.resolve(pieces.length < 2 ? only : Readable.from(pieces, { objectMode: false }));
     const receivedNs = clock.monotonicNs();
     const shadowRequest = { headers, ...targets, targetVariant: null, body, memory, receivedNs, signal };
-    const reply = await ask(shadowRequest).catch((error: unknown) => {
+    const reply = await call(shadowRequest).catch((error: unknown) => {
       // Bytes of a response that was too long or ended early also count towards the rate.
       this.#allowance.consume(memory.bytes);
       throw error;
     });
-    const answer = take(reply);
+    const response = take(reply);
     try {
-      if (Buffer.isBuffer(answer)) this.#allowance.consume(answer.length);
-      else await this.#readToItsEnd(answer, reply, signal);
+      if (Buffer.isBuffer(response)) this.#allowance.consume(response.length);
+      else await this.#readToItsEnd(response, reply, signal);
     } finally {
       reply.done();
     }
@@ -117,9 +117,9 @@ export class ShadowCalls implements AsyncDisposable {
   async #readToItsEnd(body: Readable, reply: InvocationReply, signal: AbortSignal): Promise<void> {
     const { clock } = this.#options;
     const allowance = this.#allowance;
-    const leave = () => body.destroy();
-    const read = (piece: Buffer) => {
-      allowance.consume(piece.length);
+    const disconnect = () => body.destroy();
+    const read = (chunk: Buffer) => {
+      allowance.consume(chunk.length);
       const { waitMs } = allowance;
       if (waitMs === 0) return;
       body.pause();
@@ -129,15 +129,15 @@ export class ShadowCalls implements AsyncDisposable {
         () => {},
       );
     };
-    signal.addEventListener("abort", leave, { once: true });
+    signal.addEventListener("abort", disconnect, { once: true });
     try {
-      if (signal.aborted) leave();
+      if (signal.aborted) disconnect();
       await new Promise<void>((resolve) => {
         body.once("data", reply.onStart).on("data", read).on("error", reply.failed).once("close", resolve);
         if (body.closed) resolve();
       });
     } finally {
-      signal.removeEventListener("abort", leave);
+      signal.removeEventListener("abort", disconnect);
     }
   }
 }

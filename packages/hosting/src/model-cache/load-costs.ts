@@ -79,15 +79,15 @@ export function chooseEvictions(
   candidates: Iterable<ModelCost>,
   { incoming, capacityBytes }: { readonly incoming: ModelCost | null; readonly capacityBytes: number },
 ): ModelCost[] | null {
-  const taken = new Map<string, number>();
+  const acquired = new Map<string, number>();
   const victims: ModelCost[] = [];
   const already = incoming === null ? undefined : set.get(incoming.key);
   let usedBytes = set.usedBytes;
   const remove = (charge: ModelCost) => {
     usedBytes -= charge.ownBytes;
     for (const { id, byteLength } of charge.contents) {
-      const count = (taken.get(id) ?? 0) + 1;
-      taken.set(id, count);
+      const count = (acquired.get(id) ?? 0) + 1;
+      acquired.set(id, count);
       if (set.references(id) === count) usedBytes -= byteLength;
     }
   };
@@ -96,7 +96,7 @@ export function chooseEvictions(
     if (incoming !== null) {
       bytes += incoming.ownBytes;
       for (const { id, byteLength } of incoming.contents) {
-        if (set.references(id) - (taken.get(id) ?? 0) <= 0) bytes += byteLength;
+        if (set.references(id) - (acquired.get(id) ?? 0) <= 0) bytes += byteLength;
       }
     }
     return bytes <= capacityBytes;

@@ -7,7 +7,7 @@ export class MemoryDisk {
   readonly damaged = new Set<string>();
 }
 
-const turn = () => new Promise((resolve) => setImmediate(resolve));
+const nextTick = () => new Promise((resolve) => setImmediate(resolve));
 
 /** In-memory trees with asynchronous calls. `find` returns the object of a target. */
 export class MemoryTrees implements UnpackedModels {
@@ -29,12 +29,12 @@ export class MemoryTrees implements UnpackedModels {
   }
 
   async adopt(): Promise<readonly AdoptableTree[]> {
-    await turn();
+    await nextTick();
     return [...this.disk.kept.values()];
   }
 
   async find(target: string): Promise<{ readonly etag: string; readonly byteLength: number } | null> {
-    await turn();
+    await nextTick();
     const object = this.#find(target);
     return object === undefined ? null : { etag: object.etag, byteLength: object.bytes };
   }
@@ -47,7 +47,7 @@ export class MemoryTrees implements UnpackedModels {
     const object = this.#find(target);
     if (object === undefined || object.etag !== etag) return null;
     if (this.disk.kept.has(id)) throw new Error(`${target} is there already`);
-    await turn();
+    await nextTick();
     signal.throwIfAborted();
     onProgress(object.bytes);
     const tree = {
@@ -64,12 +64,12 @@ export class MemoryTrees implements UnpackedModels {
   }
 
   async isWhole(id: string): Promise<boolean> {
-    await turn();
+    await nextTick();
     return this.disk.kept.has(id) && !this.disk.damaged.has(id);
   }
 
   async remove(id: string): Promise<void> {
     this.disk.kept.delete(id);
-    await turn();
+    await nextTick();
   }
 }

@@ -112,11 +112,11 @@ export class ModelCacheFixture {
     this.objects.set(target, { bytes, etag });
   }
 
-  async invoke(target: string, signal = never, turns = 1): Promise<boolean> {
+  async invoke(target: string, signal = never, tickCount = 1): Promise<boolean> {
     const lease = await this.cache.acquire(target, signal);
     assert(this.loaded.has(lease.id), "a lease is of a loaded model");
     this.busy.set(lease.id, (this.busy.get(lease.id) ?? 0) + 1);
-    for (let index = 0; index < turns; index += 1) await nextTick();
+    for (let index = 0; index < tickCount; index += 1) await nextTick();
     assert(this.loaded.has(lease.id), "a leased model stays loaded");
     this.busy.set(lease.id, (this.busy.get(lease.id) ?? 1) - 1);
     lease[Symbol.dispose]();

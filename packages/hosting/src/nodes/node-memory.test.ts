@@ -21,14 +21,14 @@ const steps = fc.array(fc.record({ who: fc.nat(5), isLoad: fc.boolean() }), { ma
 
 test("all caches together never use more than the node, and each can use its guarantee", async () => {
   await fc.assert(
-    fc.asyncProperty(promises, fc.nat(20), steps, async (promised, spareBytes, taken) => {
+    fc.asyncProperty(promises, fc.nat(20), steps, async (promised, spareBytes, acquired) => {
       const promisedSum = promised.reduce((sum, each) => sum + each, 0);
       const memory = new NodeMemory({ bytesMax: promisedSum + spareBytes, reservedBytes: () => promisedSum });
       const all = promised.map((bytes) => {
         const holder = new Holder();
         return { bytes, holder, share: memory.addCache(holder, bytes) };
       });
-      for (const { who, isLoad } of taken) {
+      for (const { who, isLoad } of acquired) {
         const one = all[who % all.length];
         assert(one !== undefined);
         const { holder, share, bytes } = one;
@@ -59,10 +59,10 @@ test("the cache furthest above its guarantee unloads first, and a cache within i
     holder.idleBytes = bytes;
   }
   assert.equal(asking.availableBytes(), 20 - 6 - 2 - 7);
-  const room: [number, number][] = [];
-  while (await asking.evictFromOtherCache()) room.push([promised.memoryUsedBytes, most.memoryUsedBytes]);
-  assert.deepEqual(room[0], [8, 6]);
-  assert.deepEqual(room.at(-1), [6, 0]);
+  const capacity: [number, number][] = [];
+  while (await asking.evictFromOtherCache()) capacity.push([promised.memoryUsedBytes, most.memoryUsedBytes]);
+  assert.deepEqual(capacity[0], [8, 6]);
+  assert.deepEqual(capacity.at(-1), [6, 0]);
   assert.equal(asking.availableBytes(), asking.maximumBytes());
   const freed = asking.whenFreed();
   for (const share of others) share[Symbol.dispose]();

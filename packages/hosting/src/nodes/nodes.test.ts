@@ -37,10 +37,10 @@ test("property: instances never move, never exceed a node's capacity, and releas
     },
   );
   fc.assert(
-    fc.property(fc.array(fc.nat(20), { minLength: 1, maxLength: 4 }), steps, (capacities, taken) => {
+    fc.property(fc.array(fc.nat(20), { minLength: 1, maxLength: 4 }), steps, (capacities, acquired) => {
       const nodes = opened(capacities);
       const there: { readonly placed: ReturnType<Nodes["place"]>; readonly id: string; readonly bytes: number }[] = [];
-      for (const { bytes, ends } of taken) {
+      for (const { bytes, ends } of acquired) {
         if (ends === null) {
           const before = nodes.all;
           try {

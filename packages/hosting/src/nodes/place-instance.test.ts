@@ -29,9 +29,9 @@ const sum = (one: NodeResources, other: NodeResources): NodeResources => ({
 
 test("property: no node exceeds its capacity, an instance that fits is placed, and a rejection names the shortage of the closest node", () => {
   fc.assert(
-    fc.property(clusters, fc.array(requests, { maxLength: 20 }), (cluster, asked) => {
+    fc.property(clusters, fc.array(requests, { maxLength: 20 }), (cluster, requested) => {
       const nodes = [...cluster];
-      for (const request of asked) {
+      for (const request of requested) {
         const fits = (node: Node) =>
           nodeResourceNames.every((name) => node.reserved[name] + request.needs[name] <= node.capacity[name]);
         const labelled = nodes.filter((node) =>

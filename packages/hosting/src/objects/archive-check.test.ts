@@ -89,9 +89,9 @@ test("an aborted check stops reading and leaves no file open", async (context) =
     const links = await Promise.all(names.map((name) => readlink(`/proc/self/fd/${name}`).catch(() => "")));
     return links.filter((link) => link.startsWith(folder));
   };
-  const leaving = new AbortController();
-  const checking = isTreeUnchanged(folder, described, leaving.signal);
-  leaving.abort(new Error("left"));
+  const disconnect = new AbortController();
+  const checking = isTreeUnchanged(folder, described, disconnect.signal);
+  disconnect.abort(new Error("left"));
   await assert.rejects(checking, { message: "left" });
   assert.equal(await isTreeUnchanged(folder, described, never), true);
   assert.deepEqual(await openBelow(), []);

@@ -19,7 +19,7 @@ export async function isTreeUnchanged(
   signal: AbortSignal,
 ): Promise<boolean> {
   const files = new Map(tree.files.map((file) => [file.path, file]));
-  const places = new Map(tree.places.map(({ path, linkTarget }) => [path, linkTarget]));
+  const locations = new Map(tree.places.map(({ path, linkTarget }) => [path, linkTarget]));
   const folders = [""];
   let sinceTurn = 0;
   for (let folder = folders.pop(); folder !== undefined; folder = folders.pop()) {
@@ -36,12 +36,12 @@ export async function isTreeUnchanged(
         });
         if (!isSame) return false;
         files.delete(path);
-      } else if (entry.isDirectory() && places.get(path) === null) folders.push(path);
-      else if (!entry.isSymbolicLink() || readlinkSync(join(destination, path)) !== places.get(path)) return false;
-      places.delete(path);
+      } else if (entry.isDirectory() && locations.get(path) === null) folders.push(path);
+      else if (!entry.isSymbolicLink() || readlinkSync(join(destination, path)) !== locations.get(path)) return false;
+      locations.delete(path);
     }
   }
-  return files.size === 0 && places.size === 0;
+  return files.size === 0 && locations.size === 0;
 }
 
 /**

@@ -41,10 +41,10 @@ type Made = "file" | "directory" | "symlink";
  */
 export class ArchiveTree {
   readonly #options: ArchiveTreeOptions;
-  readonly #made = new Map<string, Made>();
+  readonly #generated = new Map<string, Made>();
   readonly #files: { path: string; byteLength: number; sha256: string }[] = [];
   readonly #contents = new Map<string, SharedContent>();
-  readonly #places: { path: string; linkTarget: string | null }[] = [];
+  readonly #locations: { path: string; linkTarget: string | null }[] = [];
   #file: OpenFile | null = null;
   #expandedBytes = 0;
   #ownBytes = 0;
@@ -70,7 +70,7 @@ export class ArchiveTree {
       throw new ArchiveError("unsafe", `the archive holds an entry without a name: ${printablePath(entry.path)}`);
     }
     this.#makeParents(path);
-    const before = this.#made.get(path);
+    const before = this.#generated.get(path);
     if (entry.kind === "directory" && before === "directory") return;
     if (before !== undefined) throw new ArchiveError("clash", `the archive holds ${printablePath(path)} twice`);
     switch (entry.kind) {
@@ -126,7 +126,7 @@ export class ArchiveTree {
     // A chain of links can leave the destination even if no single link does, so the file system resolves it. The
     // native `realpath` is needed, because the JavaScript version resolves ".." before it follows links.
     const root = realpathSync.native(this.#options.destination);
-    for (const { path, linkTarget } of this.#places) {
+    for (const { path, linkTarget } of this.#locations) {
       if (linkTarget === null) continue;
       let real: string;
       try {
@@ -142,7 +142,7 @@ export class ArchiveTree {
     }
     return {
       files: this.#files,
-      places: this.#places,
+      places: this.#locations,
       expandedBytes: this.#expandedBytes,
       ownBytes: this.#ownBytes,
       contents: [...this.#contents.values()],
@@ -161,12 +161,12 @@ export class ArchiveTree {
   #makeParents(path: string): void {
     for (let end = path.indexOf("/"); end >= 0; end = path.indexOf("/", end + 1)) {
       const parent = path.slice(0, end);
-      const made = this.#made.get(parent);
-      if (made === undefined) this.#makeDirectory(parent);
-      else if (made !== "directory") {
+      const created = this.#generated.get(parent);
+      if (created === undefined) this.#makeDirectory(parent);
+      else if (created !== "directory") {
         throw new ArchiveError(
           "clash",
-          `${printablePath(path)} lies under ${printablePath(parent)}, which is a ${made}`,
+          `${printablePath(path)} lies under ${printablePath(parent)}, which is a ${created}`,
         );
       }
     }
@@ -176,8 +176,8 @@ export class ArchiveTree {
     const directory = join(this.#options.destination, path);
     mkdirSync(directory);
     chmodSync(directory, sharedDirectoryMode);
-    this.#made.set(path, "directory");
-    this.#places.push({ path, linkTarget: null });
+    this.#generated.set(path, "directory");
+    this.#locations.push({ path, linkTarget: null });
   }
 
   #beginFile(path: string, { byteLength, executable }: { byteLength: number; executable: boolean }): void {
@@ -187,7 +187,7 @@ export class ArchiveTree {
       throw new ArchiveError("limit", `the archive expands to more than ${limits.expandedBytesMax} bytes`);
     }
     const target = join(destination, path);
-    this.#made.set(path, "file");
+    this.#generated.set(path, "file");
     // Executables are not shared: the mode is a property of the inode, so it would change for other archives, too.
     if (contentDirectory !== null && byteLength >= sharedBytesMin && !executable) {
       const writer = new SharedFileWriter(contentDirectory, target, byteLength);
@@ -211,17 +211,17 @@ export class ArchiveTree {
       throw leavesRoot(path);
     }
     symlinkSync(target, join(this.#options.destination, path));
-    this.#made.set(path, "symlink");
-    this.#places.push({ path, linkTarget: target });
+    this.#generated.set(path, "symlink");
+    this.#locations.push({ path, linkTarget: target });
   }
 
   #hardlink(path: string, target: string): void {
     const source = safePath(target, this.#options.limits);
-    if (this.#made.get(source) !== "file") {
+    if (this.#generated.get(source) !== "file") {
       throw new ArchiveError("unsafe", `the link ${printablePath(path)} does not name an earlier file of the archive`);
     }
     linkSync(join(this.#options.destination, source), join(this.#options.destination, path));
-    this.#made.set(path, "file");
+    this.#generated.set(path, "file");
     const file = this.#files.find((candidate) => candidate.path === source);
     if (file !== undefined) this.#files.push({ ...file, path });
   }

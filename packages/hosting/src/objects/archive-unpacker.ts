@@ -244,7 +244,7 @@ function post(thread: Thread, message: UnpackThreadRequest): void {
  * pool.
  */
 function send(thread: Thread, job: number, chunk: Buffer): void {
-  const whole = chunk.byteOffset === 0 && chunk.byteLength === chunk.buffer.byteLength;
-  const bytes = whole && chunk.buffer instanceof ArrayBuffer ? new Uint8Array(chunk.buffer) : new Uint8Array(chunk);
+  const complete = chunk.byteOffset === 0 && chunk.byteLength === chunk.buffer.byteLength;
+  const bytes = complete && chunk.buffer instanceof ArrayBuffer ? new Uint8Array(chunk.buffer) : new Uint8Array(chunk);
   thread.worker.postMessage({ kind: "data", job, bytes } satisfies UnpackThreadRequest, [bytes.buffer]);
 }

@@ -228,11 +228,11 @@ class TarReader {
         rest = this.#readHeader(rest);
         continue;
       }
-      const taken = rest.subarray(0, Math.min(state.left, rest.length));
-      rest = rest.subarray(taken.length);
-      state.left -= taken.length;
-      if (state.at === "file") this.#tree.data(taken);
-      if (state.at === "meta") state.parts.push(Buffer.from(taken));
+      const received = rest.subarray(0, Math.min(state.left, rest.length));
+      rest = rest.subarray(received.length);
+      state.left -= received.length;
+      if (state.at === "file") this.#tree.data(received);
+      if (state.at === "meta") state.parts.push(Buffer.from(received));
       if (state.left === 0) this.#finishSection(state);
     }
   }

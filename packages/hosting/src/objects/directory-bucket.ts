@@ -117,11 +117,11 @@ export class FileSystemBucket {
   #madeShard(name: string): Shard {
     const objects = join(this.folder, "objects");
     const path = join(objects, name);
-    const made = makeFolder(path);
-    const synced = made.then(() => syncFolder(objects));
+    const created = makeFolder(path);
+    const synced = created.then(() => syncFolder(objects));
     // Waiting callers get the error. The next caller tries again.
     synced.catch(() => this.#shards.delete(name));
-    const shard = { path, made, synced };
+    const shard = { path, made: created, synced };
     this.#shards.set(name, shard);
     return shard;
   }
@@ -139,16 +139,16 @@ export class FileSystemBucket {
   }
 
   /** Makes a new object durable and visible, and removes its previous version. Rejects if the condition is not met. */
-  async commit(made: UncommittedObject, condition: PutCondition | undefined): Promise<void> {
-    const { bytes } = made;
+  async commit(created: UncommittedObject, condition: PutCondition | undefined): Promise<void> {
+    const { bytes } = created;
     if (bytes.at === "file") await syncFile(bytes.path).catch((cause: unknown) => Promise.reject(toStoreError(cause)));
-    const { key } = made.head;
+    const { key } = created.head;
     await this.#exclusively(key, async () => {
       const before = this.index.get(key);
       checkPutCondition(before?.head, condition);
       const chunks = bytes.at === "memory" ? bytes.chunks : null;
       const data = bytes.at === "file" ? basename(bytes.path) : null;
-      const { head, crc32, uploadId } = made;
+      const { head, crc32, uploadId } = created;
       const after = await this.#write({ head, data, crc32, uploadId }, chunks ?? []);
       if (before !== undefined) await this.#remove(before, after);
     });

@@ -48,21 +48,21 @@ const nothing: Written = { seed: 0, size: -1 };
 /** The acknowledged writes of several runs of a store, and the writes that were in progress when the last run ended. */
 class Expected {
   readonly acknowledged = new Map<string, Written>();
-  readonly begun = new Map<string, Written>();
+  readonly started = new Map<string, Written>();
   acknowledgedCount = 0;
   seed = 0;
 
   read(text: string): void {
-    this.begun.clear();
+    this.started.clear();
     for (const line of text.split("\n").slice(0, -1)) {
       const [what, key = "", seed, size] = line.split(" ");
       if (what === "begun") {
-        this.begun.set(key, { seed: Number(seed), size: Number(size) });
+        this.started.set(key, { seed: Number(seed), size: Number(size) });
         this.seed = Math.max(this.seed, Number(seed));
         continue;
       }
-      this.acknowledged.set(key, this.begun.get(key) ?? nothing);
-      this.begun.delete(key);
+      this.acknowledged.set(key, this.started.get(key) ?? nothing);
+      this.started.delete(key);
       this.acknowledgedCount += 1;
     }
   }
@@ -74,7 +74,9 @@ class Expected {
     const found = new Set(objects.map(({ key }) => key));
     for (const key of new Set([...this.acknowledged.keys(), ...found])) {
       const bytes = found.has(key) ? await buffer((await store.get("bkt", key)).body) : null;
-      const allowed = [this.acknowledged.get(key) ?? nothing, this.begun.get(key)].filter((each) => each !== undefined);
+      const allowed = [this.acknowledged.get(key) ?? nothing, this.started.get(key)].filter(
+        (each) => each !== undefined,
+      );
       const is = allowed.find(({ seed, size }) =>
         size === -1 ? bytes === null : bytes?.equals(Buffer.alloc(size, `${seed}-`)) === true,
       );

@@ -209,8 +209,8 @@ test("an object with changed or missing bytes is never read completely: the read
     const makes = [...puts, (key: string) => multipart(key, true), (key: string) => multipart(key, false)];
     for (const make of makes) {
       const byteLength = await make("k");
-      const whole = await buffer((await store.get("bkt", "k")).body);
-      assert.equal(whole.byteLength, byteLength);
+      const complete = await buffer((await store.get("bkt", "k")).body);
+      assert.equal(complete.byteLength, byteLength);
       const names = await readdir(objects, { recursive: true });
       const data =
         names.find((name) => /\.[\w-]{12}$/.test(name)) ?? names.find((name) => name.endsWith(".json")) ?? "";
@@ -237,7 +237,7 @@ test("an object with changed or missing bytes is never read completely: the read
           await assert.rejects(buffer(body), { code: "InternalError" });
         },
       );
-      assert.deepEqual(await buffer((await store.get("bkt", "k")).body), whole);
+      assert.deepEqual(await buffer((await store.get("bkt", "k")).body), complete);
       await store.delete("bkt", "k");
     }
   } finally {

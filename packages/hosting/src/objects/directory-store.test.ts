@@ -119,8 +119,8 @@ test("kill -9 at any moment: visible objects are complete, acknowledged ones are
         assert.equal(data.toString(), smallText(n));
       }
       const files = await filesOf(join(folder, "buckets", "bkt", "objects"));
-      const wanted = smalls.length + 2 * (objects.length - smalls.length);
-      assert.equal(files.length, wanted, "an entry for each object, a data file for each large one, nothing else");
+      const expected = smalls.length + 2 * (objects.length - smalls.length);
+      assert.equal(files.length, expected, "an entry for each object, a data file for each large one, nothing else");
       next = acknowledged + 1;
       await store[Symbol.asyncDispose]();
     }
@@ -271,12 +271,12 @@ test("a part that arrives while its upload is completed does not change the obje
       return store.putPart(id, number, Readable.from([part(number)]), { signal, expect });
     };
     const { etag } = await put(1);
-    const [made] = await Promise.allSettled([
+    const [created] = await Promise.allSettled([
       store.completeUpload(id, [{ partNumber: 1, etag, checksums: {} }], { signal }),
       put(2),
       put(1),
     ]);
-    assert.equal(made.status, "fulfilled");
+    assert.equal(created.status, "fulfilled");
     assert.ok((await buffer((await store.get("bkt", "m")).body)).equals(part(1)));
   } finally {
     await rm(folder, { recursive: true });
@@ -320,13 +320,13 @@ test("an upload whose object was created just before a kill is removed by the ne
     await cp(join(uploads, uploadId), join(folder, "before"), { recursive: true });
     const complete = (store: BucketStore) =>
       store.completeUpload(id, [{ partNumber: 1, etag, checksums: {} }], { signal });
-    const made = await complete(first);
+    const generated = await complete(first);
     await first[Symbol.asyncDispose]();
     await rename(join(folder, "before"), join(uploads, uploadId));
     await using second = await openDirectoryStore({ folder, logger });
     assert.deepEqual((await second.listUploads("bkt", { prefix: "", after: null, countMax: 10 })).items, []);
     assert.deepEqual(await readdir(uploads), []);
-    assert.deepEqual(await complete(second), made);
+    assert.deepEqual(await complete(second), generated);
   } finally {
     await rm(folder, { recursive: true });
   }
@@ -401,8 +401,8 @@ test("checksums have their published check values, however the data are split", 
     fc.property(fc.array(fc.uint8Array({ maxLength: 40 })), (buffers) => {
       const digest = new BodyDigest(names);
       for (const each of buffers) digest.update(each);
-      const whole = Object.fromEntries(names.map((name) => [name, computeDigest(name, Buffer.concat(buffers))]));
-      assert.deepEqual(digest.digest(), whole);
+      const complete = Object.fromEntries(names.map((name) => [name, computeDigest(name, Buffer.concat(buffers))]));
+      assert.deepEqual(digest.digest(), complete);
     }),
   );
 });

@@ -91,7 +91,7 @@ class DirectoryStore implements BucketStore {
   readonly #files = new SmallFiles();
   readonly #buckets = new Map<string, OpenBucket>();
   /** Serializes creation and removal of each bucket's folder. */
-  readonly #moves = new KeyedLock();
+  readonly #transitions = new KeyedLock();
   readonly #upkeep: TaskGroup;
   #expiry: Disposable | null = null;
 
@@ -188,21 +188,21 @@ class DirectoryStore implements BucketStore {
 
   async createBucket(bucket: string): Promise<BucketHead> {
     checkBucketName(bucket);
-    return this.#moves.run(bucket, async () => {
+    return this.#transitions.run(bucket, async () => {
       this.#refuseExisting(bucket);
       if (this.#buckets.size >= this.#limits.bucketsMax) {
         throw new AwsError("TooManyBuckets", "You have attempted to create more buckets than allowed");
       }
       const head = { bucket, createdMs: this.#clock.epochMs() };
-      const made = this.#temporaryPath();
+      const generated = this.#temporaryPath();
       const folder = join(this.#folder, "buckets", bucket);
       try {
-        await mkdir(join(made, "objects"), { recursive: true });
-        await mkdir(join(made, "uploads"));
-        await createDurably(join(made, "bucket.json"), [Buffer.from(checksummedText(head))]);
-        await rename(made, folder);
+        await mkdir(join(generated, "objects"), { recursive: true });
+        await mkdir(join(generated, "uploads"));
+        await createDurably(join(generated, "bucket.json"), [Buffer.from(checksummedText(head))]);
+        await rename(generated, folder);
       } catch (cause) {
-        await rm(made, { recursive: true, force: true });
+        await rm(generated, { recursive: true, force: true });
         throw toStoreError(cause);
       }
       this.#buckets.set(bucket, this.#opened(head, folder));
@@ -222,7 +222,7 @@ class DirectoryStore implements BucketStore {
   }
 
   async deleteBucket(bucket: string): Promise<void> {
-    await this.#moves.run(bucket, async () => {
+    await this.#transitions.run(bucket, async () => {
       const { objects, uploads } = this.#bucket(bucket);
       objects.close();
       uploads.close();
@@ -301,8 +301,8 @@ class DirectoryStore implements BucketStore {
     };
     const { chunks } = written;
     const bytes = chunks === null ? ({ at: "file", path } as const) : ({ at: "memory", chunks } as const);
-    const made = { head, crc32: decodeCrc32(computed.crc32 ?? ""), uploadId: null, bytes };
-    return this.#commit(objects, made, options, () => checkBody(written, options.expect));
+    const generated = { head, crc32: decodeCrc32(computed.crc32 ?? ""), uploadId: null, bytes };
+    return this.#commit(objects, generated, options, () => checkBody(written, options.expect));
   }
 
   async link(source: ObjectHead, bucket: string, key: string, options: PutOptions): Promise<ObjectHead | null> {
@@ -322,8 +322,8 @@ class DirectoryStore implements BucketStore {
         throw toStoreError(cause);
       }
       const head: ObjectHead = { ...this.#headOf(bucket, key, options), byteLength, etag, checksums };
-      const made = { head, crc32: entry.crc32, uploadId: null, bytes: { at: "file", path } as const };
-      return await this.#commit(objects, made, options, () => {});
+      const generated = { head, crc32: entry.crc32, uploadId: null, bytes: { at: "file", path } as const };
+      return await this.#commit(objects, generated, options, () => {});
     });
   }
 
@@ -335,15 +335,15 @@ class DirectoryStore implements BucketStore {
   /** Commits a new object. A file with its bytes becomes the object's data file, or is removed on failure. */
   async #commit(
     objects: FileSystemBucket,
-    made: UncommittedObject,
+    generated: UncommittedObject,
     options: PutOptions,
     check: () => void,
   ): Promise<ObjectHead> {
-    const { bytes, head } = made;
+    const { bytes, head } = generated;
     try {
       check();
       options.signal.throwIfAborted();
-      await objects.commit(made, options.condition);
+      await objects.commit(generated, options.condition);
       return head;
     } catch (cause) {
       const isLeft = bytes.at === "file" && objects.index.get(head.key)?.data !== basename(bytes.path);
@@ -399,10 +399,10 @@ class DirectoryStore implements BucketStore {
   async completeUpload(id: UploadId, named: readonly CompletedPart[], options: CompleteOptions): Promise<ObjectHead> {
     return this.#within(id.bucket, ({ objects, uploads }) =>
       uploads.locks.run(id.uploadId, async () => {
-        const made = objects.index.get(id.key);
-        if (made?.uploadId === id.uploadId) {
+        const generated = objects.index.get(id.key);
+        if (generated?.uploadId === id.uploadId) {
           await uploads.remove(id.uploadId);
-          return made.head;
+          return generated.head;
         }
         const upload = uploads.find(id);
         const parts = chooseParts(upload, named, this.#limits.partBytesMin);

@@ -13,8 +13,8 @@ export async function writeBuffers(
   if (byteLength === 0) return;
   let { bytesWritten: done } = await file.writev(buffers, offset);
   if (done === byteLength) return;
-  const whole = Buffer.concat(buffers);
-  while (done < byteLength) done += (await file.write(whole, done, byteLength - done, offset + done)).bytesWritten;
+  const complete = Buffer.concat(buffers);
+  while (done < byteLength) done += (await file.write(complete, done, byteLength - done, offset + done)).bytesWritten;
 }
 
 /**
@@ -31,7 +31,7 @@ export async function createDurably(
   const aside = `${path}.tmp`;
   try {
     await using file = await open(aside, "wx");
-    const byteLength = buffers.reduce((sum, piece) => sum + piece.byteLength, 0);
+    const byteLength = buffers.reduce((sum, chunk) => sum + chunk.byteLength, 0);
     await writeBuffers(file, buffers, { offset: 0, byteLength });
     await rename(aside, path);
     await awaitAll([file.sync(), syncFolder(dirname(path)), ...others.map((other) => other())]);

@@ -133,8 +133,8 @@ const damages = {
   },
   swap: async (path: string, at: number) => {
     const lines = (await readFile(path, "utf8")).split("\n");
-    const place = at % lines.length;
-    await writeFile(path, [...lines.slice(place), ...lines.slice(0, place)].join("\n"));
+    const position = at % lines.length;
+    await writeFile(path, [...lines.slice(position), ...lines.slice(0, position)].join("\n"));
   },
   garbage: async (path: string, at: number) => writeFile(path, Buffer.alloc(at % 5000, `${at}\n`), { flag: "a" }),
   unfinished: async (path: string, at: number) =>
@@ -273,7 +273,7 @@ test("another kind of file at the snapshot's path neither blocks the start nor a
     const sound = await readFile(snapshotOf(folder));
     const header = sound.subarray(0, sound.indexOf("\n") + 1);
     const line = sound.subarray(header.length, sound.indexOf("\n", header.length) + 1);
-    const places: Readonly<Record<string, (path: string) => unknown>> = {
+    const locations: Readonly<Record<string, (path: string) => unknown>> = {
       pipe: (path) => execFileSync("mkfifo", [path]),
       folder: (path) => mkdir(join(path, "x"), { recursive: true }),
       link: (path) => execFileSync("ln", ["-s", "/dev/zero", path]),
@@ -283,7 +283,7 @@ test("another kind of file at the snapshot's path neither blocks the start nor a
       "no header": (path) => writeFile(path, line),
       "a damaged line": (path) => writeFile(path, Buffer.from(sound).fill("x", header.length, header.length + 3)),
     };
-    for (const [what, place] of Object.entries(places)) {
+    for (const [what, place] of Object.entries(locations)) {
       await rm(snapshotOf(folder), { recursive: true });
       await place(snapshotOf(folder));
       const texts = (await contentsOf(folder)).map(({ head, text }) => [head.key, text]);

@@ -16,7 +16,7 @@ export const joinedFileName = "joined";
  */
 export class JoinedParts {
   readonly #byteLengthMax: number;
-  readonly #taken = new Set<number>();
+  readonly #acquired = new Set<number>();
   #partBytes: number | null = null;
   #writerCount = 0;
   #isClosed: boolean;
@@ -32,12 +32,12 @@ export class JoinedParts {
    * after the write.
    */
   slot(partNumber: number, byteLength: number | undefined, partBytesMin: number): PartSlot | null {
-    if (this.#isClosed || byteLength === undefined || this.#taken.has(partNumber)) return null;
+    if (this.#isClosed || byteLength === undefined || this.#acquired.has(partNumber)) return null;
     if (this.#partBytes === null && byteLength < partBytesMin) return null;
     this.#partBytes ??= byteLength;
     const offset = (partNumber - 1) * this.#partBytes;
     if (byteLength > this.#partBytes || offset + byteLength > this.#byteLengthMax) return null;
-    this.#taken.add(partNumber);
+    this.#acquired.add(partNumber);
     this.#writerCount += 1;
     let [isKept, isWritten] = [false, false];
     return {
@@ -47,7 +47,7 @@ export class JoinedParts {
         if (isWritten) return;
         isWritten = true;
         this.#writerCount -= 1;
-        if (!isKept) this.#taken.delete(partNumber);
+        if (!isKept) this.#acquired.delete(partNumber);
       },
     };
   }
@@ -70,7 +70,7 @@ export class JoinedParts {
     }
     // The file must contain no other part: an uploaded part that the client does not list would become part of the
     // object.
-    if (this.#writerCount > 0 || this.#taken.size !== parts.length) return false;
+    if (this.#writerCount > 0 || this.#acquired.size !== parts.length) return false;
     this.#isClosed = true;
     return true;
   }

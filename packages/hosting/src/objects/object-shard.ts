@@ -15,7 +15,7 @@ import {
 } from "./object-entry.ts";
 
 /** Maximum number of concurrent file reads in a folder. */
-const lanes = 32;
+const concurrentReadsMax = 32;
 
 /** A folder of objects and the names of the files in it. */
 export interface ListedShard {
@@ -81,7 +81,7 @@ export async function readShard(shard: ListedShard, options: ReadShardOptions): 
       if (entry !== null) entries.push(entry);
     }
   };
-  await Promise.all(Array.from({ length: Math.min(lanes, unknown.length) }, readNext));
+  await Promise.all(Array.from({ length: Math.min(concurrentReadsMax, unknown.length) }, readNext));
   const kept = new Set(entries.flatMap((entry) => entry.data ?? []));
   for (const name of names) {
     if (kept.has(name) || parseEntryName(name) !== null) continue;
@@ -151,10 +151,10 @@ async function rewritten(folder: string, entry: ObjectEntry, version: number, lo
   const hash = keyHash(entry.head.key);
   const path = join(folder, entryFileName(hash, entry.version));
   logger.error("an object's entry had a flipped bit and is repaired", { path, key: entry.head.key });
-  const pieces = [encodeEntry(entry), ...(entry.data === null ? [await readBytes(path, entry)] : [])];
-  await createDurably(join(folder, entryFileName(hash, version)), pieces);
+  const chunks = [encodeEntry(entry), ...(entry.data === null ? [await readBytes(path, entry)] : [])];
+  await createDurably(join(folder, entryFileName(hash, version)), chunks);
   await rm(path, { force: true });
-  return { ...entry, version, offset: entry.data === null ? (pieces[0]?.byteLength ?? 0) : 0 };
+  return { ...entry, version, offset: entry.data === null ? (chunks[0]?.byteLength ?? 0) : 0 };
 }
 
 /** Returns the bytes that follow an entry in its file. */

@@ -250,20 +250,20 @@ export function objectStoreContract(
     assert.deepEqual(await keysOf(store), []);
     const other = await store.createUpload("bkt", "m", plain);
     const inBucket = { bucket: "bkt", key: "m", uploadId: other.uploadId };
-    const gone = store.putPart(
+    const removed = store.putPart(
       inBucket,
       1,
       interrupted(() => store.deleteBucket("bkt")),
       { signal },
     );
-    await assert.rejects(gone, (error) => code("NoSuchBucket")(error) || code("NoSuchUpload")(error));
+    await assert.rejects(removed, (error) => code("NoSuchBucket")(error) || code("NoSuchUpload")(error));
     assert.deepEqual(await (await opened.reopened()).buckets(), []);
   });
 
   test(`${name}: concurrent creations and deletions of a bucket, with writes, end with the bucket or without it`, async () => {
     await using opened = await open();
     const { store } = opened;
-    const wanted = new Set(["BucketAlreadyOwnedByYou", "BucketNotEmpty", "NoSuchBucket"]);
+    const expected = new Set(["BucketAlreadyOwnedByYou", "BucketNotEmpty", "NoSuchBucket"]);
     const calls: (() => Promise<unknown>)[] = [
       () => store.createBucket("storm"),
       () => store.deleteBucket("storm"),
@@ -271,11 +271,11 @@ export function objectStoreContract(
       () => store.delete("storm", "k"),
       () => store.createUpload("storm", "m", plain),
     ];
-    if (allowed.has("deleted buckets fail writes")) wanted.add("ServiceUnavailable");
+    if (allowed.has("deleted buckets fail writes")) expected.add("ServiceUnavailable");
     const outcomes = await Promise.allSettled(Array.from({ length: 30 }, () => calls.map((call) => call())).flat());
     for (const outcome of outcomes) {
       if (outcome.status === "fulfilled") continue;
-      assert.ok(wanted.has((outcome.reason as { code?: string }).code ?? ""), String(outcome.reason));
+      assert.ok(expected.has((outcome.reason as { code?: string }).code ?? ""), String(outcome.reason));
     }
     assert.deepEqual(await (await opened.reopened()).buckets(), await store.buckets());
   });
@@ -312,17 +312,17 @@ export function objectStoreContract(
     await assert.rejects(store.completeUpload(id, wrong, { signal }), code("InvalidPart"));
     const swapped = [...parts.slice(0, 2).toReversed(), ...parts.slice(2)];
     await assert.rejects(store.completeUpload(id, swapped, { signal }), code("InvalidPartOrder"));
-    const made = await store.completeUpload(id, parts, { signal });
+    const generated = await store.completeUpload(id, parts, { signal });
     const etag = createHash("md5")
       .update(Buffer.concat(data.map(md5)))
       .digest("hex");
-    assert.equal(made.etag, `"${etag}-3"`);
+    assert.equal(generated.etag, `"${etag}-3"`);
     const checksums = Buffer.concat(data.map((part) => Buffer.from(computeDigest("crc32", part), "base64")));
-    assert.deepEqual(made.checksums, { crc32: `${computeDigest("crc32", checksums)}-3` });
+    assert.deepEqual(generated.checksums, { crc32: `${computeDigest("crc32", checksums)}-3` });
     assert.deepEqual(await bytesOf(store, "m"), Buffer.concat(data));
     const again = store.completeUpload(id, parts, { signal });
     if (allowed.has("uploads complete once")) await assert.rejects(again, code("NoSuchUpload"));
-    else assert.deepEqual(await again, made);
+    else assert.deepEqual(await again, generated);
     await assert.rejects(store.listParts(id, { afterNumber: 0, countMax: 10 }), code("NoSuchUpload"));
   });
 
@@ -350,11 +350,11 @@ export function objectStoreContract(
   test(`${name}: uploads are listed by key and start, parts by number, in pages that begin after a position`, async () => {
     await using opened = await open();
     const { store } = opened;
-    const made: string[] = [];
+    const generated: string[] = [];
     for (const key of ["b", "a/2", "\u{10000}", "a/1", "b", "\uffee"]) {
-      made.push((await store.createUpload("bkt", key, plain)).uploadId);
+      generated.push((await store.createUpload("bkt", key, plain)).uploadId);
     }
-    const [b1 = "", a2, high, a1 = "", b2, wide] = made;
+    const [b1 = "", a2, high, a1 = "", b2, wide] = generated;
     const ids = async (on: BucketStore, options: Partial<ListUploadsOptions>) => {
       const page = await on.listUploads("bkt", { prefix: "", after: null, countMax: 100, ...options });
       return [...page.items.map(({ uploadId }) => uploadId), page.isTruncated];

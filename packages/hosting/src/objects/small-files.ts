@@ -33,13 +33,13 @@ export class SmallFiles implements AsyncDisposable {
    * Creates a file durably. `others` run concurrently with its syncs. On failure, the file is removed. The queue for a thread is bounded only
    * by the number of callers.
    */
-  async create(path: string, pieces: readonly Buffer[], others: readonly (() => Promise<void>)[] = []): Promise<void> {
-    const byteLength = pieces.reduce((sum, piece) => sum + piece.byteLength, 0);
-    if (byteLength > fileBytesMax || this.#isClosed) return await createDurably(path, pieces, others);
-    if (this.#aloneCount >= alonesMax) return await this.#inGroup(path, { pieces, byteLength }, others);
+  async create(path: string, chunks: readonly Buffer[], others: readonly (() => Promise<void>)[] = []): Promise<void> {
+    const byteLength = chunks.reduce((sum, chunk) => sum + chunk.byteLength, 0);
+    if (byteLength > fileBytesMax || this.#isClosed) return await createDurably(path, chunks, others);
+    if (this.#aloneCount >= alonesMax) return await this.#inGroup(path, { pieces: chunks, byteLength }, others);
     this.#aloneCount += 1;
     try {
-      await createDurably(path, pieces, others);
+      await createDurably(path, chunks, others);
     } finally {
       this.#aloneCount -= 1;
     }
@@ -54,9 +54,9 @@ export class SmallFiles implements AsyncDisposable {
     // Not from Node's pool, so that it can be transferred to the thread without another copy.
     const bytes = new Uint8Array(byteLength);
     let at = 0;
-    for (const piece of pieces) {
-      bytes.set(piece, at);
-      at += piece.byteLength;
+    for (const chunk of pieces) {
+      bytes.set(chunk, at);
+      at += chunk.byteLength;
     }
     this.#waiting.push({ path, bytes, resolve, reject });
     this.#handOut();

@@ -30,10 +30,10 @@ test("a position among 10,000 items is found with few comparisons", () => {
   const list = new SortedList(ascending);
   list.load(Array.from({ length: 10_000 }, (_, at) => 9_999 - at));
   let lookedAt = 0;
-  const place = list.firstNot((item) => {
+  const offset = list.firstNot((item) => {
     lookedAt += 1;
     return item < 7_000;
   });
-  assert.deepEqual([place, list.at(place)], [7_000, 7_000]);
+  assert.deepEqual([offset, list.at(offset)], [7_000, 7_000]);
   assert.ok(lookedAt <= 14, `${lookedAt} items`);
 });

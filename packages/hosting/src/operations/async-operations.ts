@@ -102,9 +102,9 @@ export class AsyncInferences implements AsyncDisposable {
     const key = queueKey(endpoint);
     const found = this.#queues.get(key);
     if (found !== undefined) return found;
-    const made = new EndpointQueue(endpoint, this.#options.fleet);
-    this.#queues.set(key, made);
-    return made;
+    const created = new EndpointQueue(endpoint, this.#options.fleet);
+    this.#queues.set(key, created);
+    return created;
   }
 
   /** Reserves a queue slot for a request that is being written to disk. Throws ThrottlingException if the queue is full. */
@@ -181,8 +181,8 @@ export class AsyncInferences implements AsyncDisposable {
   #dispatch(): void {
     const { limits, fleet } = this.#options;
     const nowMs = fleet.clock.epochMs();
-    for (let isBegun = true; isBegun;) {
-      isBegun = false;
+    for (let isStarted = true; isStarted;) {
+      isStarted = false;
       // Iterates over a copy: a served queue moves to the end of the map and must not be served twice in one round.
       for (const [key, queue] of Array.from(this.#queues)) {
         if (this.#runningCount >= limits.runningMax) return;
@@ -193,7 +193,7 @@ export class AsyncInferences implements AsyncDisposable {
         // Moves the queue to the end of the round-robin order.
         this.#queues.delete(key);
         this.#queues.set(key, queue);
-        isBegun = true;
+        isStarted = true;
         this.#runningCount += 1;
         queue.runningCount += 1;
         this.#tasks.run(async (closing) => {
@@ -220,9 +220,9 @@ export class AsyncInferences implements AsyncDisposable {
     if (found === null) return;
     const nowMs = fleet.clock.epochMs();
     const before: AsyncState = { at: "waiting", lostCount: found.lostCount };
-    const life = nextAsyncState(before, { kind: "taken", nowMs, expiresMs: found.expiresMs });
-    if (life.at === "expired")
-      return await this.#resultWriter.writeResult(queue, { entry, invocation: found }, { life, closing });
+    const state = nextAsyncState(before, { kind: "taken", nowMs, expiresMs: found.expiresMs });
+    if (state.at === "expired")
+      return await this.#resultWriter.writeResult(queue, { entry, invocation: found }, { life: state, closing });
     const trace = newRunTrace();
     const record: EndpointQueue["metrics"]["record"] = (variant, metric, value) => {
       trace.times[metric] = value;
@@ -243,7 +243,7 @@ export class AsyncInferences implements AsyncDisposable {
       clock: fleet.clock,
     };
     const end = await runAsyncInvocation(found, parts, closing);
-    await this.#recordOutcome(queue, entry, found, { life, end, trace, closing });
+    await this.#recordOutcome(queue, entry, found, { life: state, end, trace, closing });
   }
 
   /** Applies the outcome of a run: completes the request, or puts it back into the queue. */
@@ -295,10 +295,10 @@ export class AsyncInferences implements AsyncDisposable {
     const nowMs = this.#options.fleet.clock.epochMs();
     const waiting: AsyncState = { at: "waiting", lostCount: found.lostCount };
     const isExpired = nowMs >= found.expiresMs;
-    const life = isExpired
+    const state = isExpired
       ? nextAsyncState(waiting, { kind: "taken", nowMs, expiresMs: found.expiresMs })
       : nextAsyncState(waiting, { kind: "orphaned" });
-    await this.#resultWriter.writeResult(queue, { entry, invocation: found }, { life, closing });
+    await this.#resultWriter.writeResult(queue, { entry, invocation: found }, { life: state, closing });
   }
 
   /**

@@ -127,17 +127,17 @@ export class AsyncResultWriter {
   }
 }
 
-function failedResultOf(life: AsyncState): Extract<AsyncResult, { readonly is: "failed" }> {
-  switch (life.at) {
+function failedResultOf(state: AsyncState): Extract<AsyncResult, { readonly is: "failed" }> {
+  switch (state.at) {
     case "failed":
-      return { is: "failed", failure: life.failure };
+      return { is: "failed", failure: state.failure };
     case "expired":
       return { is: "failed", failure: expiredFailure };
     case "waiting":
     case "running":
     case "completed":
-      throw new Error(`bug: no failure while ${life.at}`);
+      throw new Error(`bug: no failure while ${state.at}`);
     default:
-      return unreachable(life);
+      return unreachable(state);
   }
 }

@@ -236,10 +236,10 @@ export class Components implements AsyncDisposable {
   /** Lists components that match the query. */
   list(
     question: ListQuery,
-    isWanted: (record: ComponentRecord) => boolean,
+    isDesired: (record: ComponentRecord) => boolean,
     nextTick: () => Promise<void>,
   ): Promise<ListingPage<ComponentRecord>> {
-    return listPage(this.#options.store.kinds.components, question, nextTick, isWanted);
+    return listPage(this.#options.store.kinds.components, question, nextTick, isDesired);
   }
 
   /** Resolves when the component is in a stable state or deleted, or when the wait ends. */
@@ -278,10 +278,10 @@ export class Components implements AsyncDisposable {
     for (const [index, { plan }] of generations[0].variants.entries()) {
       const { VariantName: variantName } = plan.variant;
       const used = usedInstanceCount(components, variantName);
-      const wanted = sizes[index]?.instanceCount ?? 0;
-      if (wanted >= used) continue;
+      const desired = sizes[index]?.instanceCount ?? 0;
+      if (desired >= used) continue;
       throw validationError(
-        `Variant "${variantName}" cannot have ${wanted} instances: copies of inference components are on ${used} of them. ` +
+        `Variant "${variantName}" cannot have ${desired} instances: copies of inference components are on ${used} of them. ` +
           "Lower their copy counts, or delete some of them.",
       );
     }
@@ -362,7 +362,7 @@ export class Components implements AsyncDisposable {
 
   /** Returns the specification of the request that applies to the variant's instance type. */
   async #specFor(
-    asked: RequestedComponentSpec,
+    requested: RequestedComponentSpec,
     of: {
       readonly endpoint: EndpointRecord;
       readonly variantName: string;
@@ -372,8 +372,8 @@ export class Components implements AsyncDisposable {
   ): Promise<ComponentSpec> {
     const shared = this.#options.variants.of(of.endpoint, of.variantName);
     const type = shared?.variant.InstanceType;
-    const { others = [] } = asked;
-    const all = [asked, ...others];
+    const { others = [] } = requested;
+    const all = [requested, ...others];
     const fitting = all.find(({ instanceType }) => instanceType === undefined || instanceType === type);
     if (fitting === undefined) {
       const types = all.map(({ instanceType }) => instanceType).join(", ");
@@ -386,23 +386,23 @@ export class Components implements AsyncDisposable {
   }
 
   async #spec(
-    asked: RequestedComponentSpec,
+    requested: RequestedComponentSpec,
     { owner, before }: { readonly owner: Owner; readonly before: ComponentSpec | null },
   ): Promise<ComponentSpec> {
-    const model = (await this.#model(asked, owner)) ?? before?.model;
-    const claim = asked.claim ?? before?.claim;
+    const model = (await this.#model(requested, owner)) ?? before?.model;
+    const claim = requested.claim ?? before?.claim;
     if (model === undefined) throw validationError("Either ModelName or Container must be given in the Specification.");
     if (claim === undefined) throw validationError("ComputeResourceRequirements must be given in the Specification.");
     return {
       number: (before?.number ?? 0) + 1,
       model,
-      isNamed: asked.modelName !== null || (asked.container === null && before?.isNamed === true),
+      isNamed: requested.modelName !== null || (requested.container === null && before?.isNamed === true),
       claim,
-      memoryBytesMax: asked.claim === null ? (before?.memoryBytesMax ?? null) : asked.memoryBytesMax,
-      strategy: asked.strategy ?? before?.strategy ?? "SPREAD",
-      startSeconds: asked.startSeconds ?? before?.startSeconds ?? null,
-      downloadSeconds: asked.downloadSeconds ?? before?.downloadSeconds ?? null,
-      request: { ...before?.request, ...asked.request },
+      memoryBytesMax: requested.claim === null ? (before?.memoryBytesMax ?? null) : requested.memoryBytesMax,
+      strategy: requested.strategy ?? before?.strategy ?? "SPREAD",
+      startSeconds: requested.startSeconds ?? before?.startSeconds ?? null,
+      downloadSeconds: requested.downloadSeconds ?? before?.downloadSeconds ?? null,
+      request: { ...before?.request, ...requested.request },
     };
   }
 

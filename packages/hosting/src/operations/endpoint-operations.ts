@@ -110,8 +110,8 @@ export class Endpoints {
     this.#checkDeployment(request.deploymentConfig, generation);
     const nowMs = this.#options.clock.epochMs();
     const { deploymentConfig } = request;
-    const made = { name, arn, owner, placementKey: newPlacementKey(), deploymentConfig };
-    const record = newEndpointRecord(made, generation, nowMs);
+    const created = { name, arn, owner, placementKey: newPlacementKey(), deploymentConfig };
+    const record = newEndpointRecord(created, generation, nowMs);
     using _instances = this.#options.reservations.reserveEndpoint(
       key,
       peakFootprint(record),

@@ -82,12 +82,12 @@ export function applyVariantSizes(
   }
   const sizes = variants.map(({ plan, settled }) => {
     const { VariantName: name } = plan.variant;
-    const wanted = byName.get(name) ?? { variantName: name };
-    const { weight = settled.weight, instanceCount = settled.instanceCount } = wanted;
+    const desired = byName.get(name) ?? { variantName: name };
+    const { weight = settled.weight, instanceCount = settled.instanceCount } = desired;
     const refusal = variantWeightError(name, weight);
     if (refusal !== null) throw validationError(refusal);
-    if (settled.concurrency !== undefined) return changedConcurrency(settled.concurrency, { weight, wanted });
-    if (wanted.concurrency !== undefined) {
+    if (settled.concurrency !== undefined) return changedConcurrency(settled.concurrency, { weight, wanted: desired });
+    if (desired.concurrency !== undefined) {
       throw validationError(`ServerlessUpdateConfig is for serverless variants; variant "${name}" has instances.`);
     }
     // Only asynchronous endpoints and variants for inference components can have no instances.

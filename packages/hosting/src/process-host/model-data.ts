@@ -104,6 +104,11 @@ function isSafeRelative(path: string): boolean {
   return path
     .split("/")
     .every(
-      (part) => part !== "" && part !== "." && part !== ".." && !part.includes("\0") && Buffer.byteLength(part) <= 255,
+      (segment) =>
+        segment !== "" &&
+        segment !== "." &&
+        segment !== ".." &&
+        !segment.includes("\0") &&
+        Buffer.byteLength(segment) <= 255,
     );
 }

@@ -82,8 +82,8 @@ const requestPlace = (address: InstanceAddress) =>
   address.kind === "socket" ? { socketPath: address.path } : { host: address.host, port: address.port };
 
 modelHostContract("process host", async () => {
-  const world = await openWorld();
-  const { directory, store, unpacker } = world;
+  const fixture = await openWorld();
+  const { directory, store, unpacker } = fixture;
   const instancesDirectory = join(directory, "i");
   const openHost = () =>
     new ProcessHost({
@@ -125,14 +125,14 @@ modelHostContract("process host", async () => {
     }),
     ping: (address) =>
       new Promise((resolve) => {
-        const asked = request({ ...requestPlace(address), path: "/ping", agent: false }, (response) => {
+        const outgoing = request({ ...requestPlace(address), path: "/ping", agent: false }, (response) => {
           response.resume();
           resolve(response.statusCode ?? null);
         });
-        asked.on("error", () => resolve(null));
-        asked.end();
+        outgoing.on("error", () => resolve(null));
+        outgoing.end();
       }),
-    put: async (key) => ({ url: `s3://${bucket}/${key}`, ...(await world.put(key, "answer", 10)) }),
+    put: async (key) => ({ url: `s3://${bucket}/${key}`, ...(await fixture.put(key, "answer", 10)) }),
     async reopen() {
       await host[Symbol.asyncDispose]();
       host = openHost();
@@ -148,14 +148,14 @@ modelHostContract("process host", async () => {
       ),
     async [Symbol.asyncDispose]() {
       await host[Symbol.asyncDispose]();
-      await world[Symbol.asyncDispose]();
+      await fixture[Symbol.asyncDispose]();
     },
   };
 });
 
 test("a process that a run started, but was killed before recording, is ended by the next run", async () => {
-  await using world = await openWorld();
-  const { directory, store, unpacker } = world;
+  await using fixture = await openWorld();
+  const { directory, store, unpacker } = fixture;
   const instancesDirectory = join(directory, "i");
   const outputDirectory = join(instancesDirectory, "i-1", "output");
   const socket = join(directory, "s", "i-1.sock");
@@ -224,8 +224,8 @@ test("a container of the previous run that has other settings is not adopted, an
 });
 
 async function openTrees() {
-  const world = await openWorld();
-  const { directory, store, unpacker } = world;
+  const fixture = await openWorld();
+  const { directory, store, unpacker } = fixture;
   const models = join(directory, "models");
   const descriptions = join(directory, "trees");
   await mkdir(models);
@@ -235,13 +235,13 @@ async function openTrees() {
     trees: open(),
     descriptions,
     put: async (target: string, fileBytes: number): Promise<ModelArchive> => {
-      const { etag, archiveBytes } = await world.put(target, "model.bin", fileBytes);
+      const { etag, archiveBytes } = await fixture.put(target, "model.bin", fileBytes);
       return { id: containerModelId(target, etag), target, etag, archiveBytes };
     },
     holds: (id: string) => Promise.resolve(existsSync(join(models, id, "model", "model.bin"))),
     damage: (id: string) => Promise.resolve(appendFileSync(join(models, id, "model", "model.bin"), "more")),
     reopen: () => Promise.resolve(open()),
-    [Symbol.asyncDispose]: () => world[Symbol.asyncDispose](),
+    [Symbol.asyncDispose]: () => fixture[Symbol.asyncDispose](),
   };
 }
 

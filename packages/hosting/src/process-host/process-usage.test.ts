@@ -26,11 +26,11 @@ test("the usage of a process includes its descendants, and the CPU time of those
   const child = spawn("python3", ["-c", family], { stdio: ["ignore", "pipe", "inherit"], detached: true });
   const closed = once(child, "close");
   try {
-    let said = "";
+    let text = "";
     // The pipe must stay open: a process that writes a line in two chunks would otherwise get EPIPE at the second one.
     for await (const chunk of child.stdout.iterator({ destroyOnReturn: false })) {
-      said += String(chunk);
-      if (said.includes("held") && said.includes("worked")) break;
+      text += String(chunk);
+      if (text.includes("held") && text.includes("worked")) break;
     }
     const usage = await new ProcessTreeMeter(child.pid!).usage();
     assert.ok(usage !== null && usage.memoryBytes > 64 * 2 ** 20, JSON.stringify(usage));

@@ -22,7 +22,7 @@ interface ToyRecord extends ReconciledRecord {
   readonly desiredCount: number;
   readonly state:
     | { readonly at: "Creating" }
-    | { readonly at: "Updating"; readonly isBegun: boolean }
+    | { readonly at: "Updating"; readonly isStarted: boolean }
     | { readonly at: "Serving"; readonly observedCount: number }
     | { readonly at: "Stopped" }
     | { readonly at: "Failed" }
@@ -39,10 +39,10 @@ function toyTransition(record: ToyRecord, event: ToyEvent): ToyRecord {
   const { at } = record.state;
   switch (event.kind) {
     case "update":
-      return { ...record, desiredCount: event.desiredCount, state: { at: "Updating", isBegun: false } };
+      return { ...record, desiredCount: event.desiredCount, state: { at: "Updating", isStarted: false } };
     case "begun":
       assert.equal(at, "Updating");
-      return { ...record, state: { at: "Updating", isBegun: true } };
+      return { ...record, state: { at: "Updating", isStarted: true } };
     case "reached":
       assert.ok(at === "Creating" || at === "Updating", at);
       return { ...record, state: { at: "Serving", observedCount: record.desiredCount } };
@@ -204,7 +204,7 @@ class ToyPlatform implements ReconciledKind<ToyRecord, ToyEvent> {
     await this.documents.pause();
     if (this.#dice.next(2) === 0) step.signal.throwIfAborted();
     const { state } = step.record;
-    if (state.at === "Updating" && !state.isBegun) {
+    if (state.at === "Updating" && !state.isStarted) {
       await step.transition({ kind: "begun" });
       if (this.#dice.next(2) === 0) return null;
     }
@@ -263,16 +263,16 @@ class Callers {
     this.#dice = dice;
   }
 
-  async ask(platform: ToyPlatform, asked: Exclude<Ask, { readonly do: "kill" }>): Promise<void> {
-    if (asked.do === "create") {
+  async request(platform: ToyPlatform, requested: Exclude<Ask, { readonly do: "kill" }>): Promise<void> {
+    if (requested.do === "create") {
       const name = `toy-${this.#createdCount++}`;
       return await platform.create({ name, arn: name, modifiedMs: 0, desiredCount: 1, state: { at: "Creating" } });
     }
-    const name = `toy-${asked.of}`;
+    const name = `toy-${requested.of}`;
     const event: ToyEvent =
-      asked.do === "update" ? { kind: "update", desiredCount: asked.desiredCount } : { kind: asked.do };
+      requested.do === "update" ? { kind: "update", desiredCount: requested.desiredCount } : { kind: requested.do };
     const moved = await platform.reconciler.transition(name, (now) => (isDeleting(now) ? null : event));
-    if (asked.do === "delete" && moved !== null) this.deleted.add(name);
+    if (requested.do === "delete" && moved !== null) this.deleted.add(name);
   }
 
   async pause(): Promise<void> {
@@ -294,13 +294,13 @@ test("property: after any events, failed writes and kills every record reaches a
       let platform = platforms.use(await ToyPlatform.open(memory, dice));
       const failures: string[] = [];
       const calls: Promise<void>[] = [];
-      for (const asked of all) {
+      for (const requested of all) {
         await callers.pause();
-        if (asked.do === "kill") {
+        if (requested.do === "kill") {
           await platform.kill();
           failures.push(...platform.failures);
           platform = platforms.use(await ToyPlatform.open(memory, dice));
-        } else calls.push(callers.ask(platform, asked).catch(() => {}));
+        } else calls.push(callers.request(platform, requested).catch(() => {}));
       }
       await Promise.all(calls);
       await turnsUntil(() => recordsIn(memory).every(stays));
@@ -311,7 +311,7 @@ test("property: after any events, failed writes and kills every record reaches a
       // A lease that was not released would block the next action of its record.
       for (const { name } of recordsIn(memory)) {
         while (recordsIn(memory).some((each) => each.name === name && stays(each))) {
-          await callers.ask(platform, { do: "delete", of: Number(name.slice(4)) }).catch(() => {});
+          await callers.request(platform, { do: "delete", of: Number(name.slice(4)) }).catch(() => {});
         }
       }
       await turnsUntil(() => recordsIn(memory).length === 0);

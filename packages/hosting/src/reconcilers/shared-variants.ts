@@ -160,9 +160,9 @@ export function sharedInstanceUsage(
     for (const { spec, instance, node = null } of component.copies) {
       const shared = instances[instance];
       if (shared === undefined) continue;
-      const taken = addClaims(shared.taken, claims.get(spec) ?? noClaim);
+      const acquired = addClaims(shared.taken, claims.get(spec) ?? noClaim);
       const ownCount = shared.ownCount + (component.name === name ? 1 : 0);
-      instances[instance] = { node, taken, ownCount };
+      instances[instance] = { node, taken: acquired, ownCount };
     }
   }
   return instances;

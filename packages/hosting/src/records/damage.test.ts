@@ -292,11 +292,11 @@ test("after a start that was killed while it replaced a damaged database, the ne
     (directory) => rmSync(join(directory, "records.db-wal"), { force: true }),
     (directory) => cpSync(join(directory, "records.db"), join(directory, "records.db.damaged-1")),
   ];
-  for (let taken = 1; taken <= steps.length; taken += 1) {
+  for (let used = 1; used <= steps.length; used += 1) {
     const directory = copyOf(killed);
     writeFileSync(join(directory, "records.db"), "garbage");
-    for (const step of steps.slice(0, taken)) step(directory);
-    const { rows, warnings } = await openedTwice(directory, `after ${taken} steps`);
+    for (const step of steps.slice(0, used)) step(directory);
+    const { rows, warnings } = await openedTwice(directory, `after ${used} steps`);
     assert.deepEqual(rows, expected.slice(0, snapshotCount));
     assert.equal(warnings.length, 1);
   }

@@ -83,7 +83,7 @@ export function listStatement({ kind, order, isDescending, prefix = "", after, l
   readonly values: readonly SqlValue[];
 } {
   const direction = isDescending ? "DESC" : "ASC";
-  const beyond = isDescending ? "<" : ">";
+  const excess = isDescending ? "<" : ">";
   const [value, from] =
     order === null
       ? ["document.key", "document WHERE document.kind = ?"]
@@ -95,7 +95,7 @@ export function listStatement({ kind, order, isDescending, prefix = "", after, l
   const key = order === null ? "document.key" : "document_order.key";
   const conditions = [
     ...(prefix === "" ? [] : [`${value} >= ?`, `${value} < ?`]),
-    ...(after === null ? [] : [`(${value}, ${key}) ${beyond} (?, ?)`]),
+    ...(after === null ? [] : [`(${value}, ${key}) ${excess} (?, ?)`]),
   ];
   const sql = `SELECT ${value} AS value, document.key, document.version, document.body FROM ${from}
     ${conditions.map((each) => `AND ${each}`).join(" ")} ORDER BY ${value} ${direction}, ${key} ${direction} LIMIT ?`;

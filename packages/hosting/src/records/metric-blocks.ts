@@ -22,7 +22,7 @@ const pointBytes = 43;
 const knowsValues = 1;
 
 /** Encodes points of many series in one time range. Numbers are little-endian. */
-export function encodeBlock(place: MetricBlockPeriod, points: readonly StoredPoint[]): Uint8Array {
+export function encodeBlock(location: MetricBlockPeriod, points: readonly StoredPoint[]): Uint8Array {
   const histogramBytes = points.reduce((sum, { histogram }) => sum + (histogram?.byteLength ?? 0), 0);
   // Not from Node's pool: the complete pool would be sent to the writer thread.
   const bytes = Buffer.from(new ArrayBuffer(headerBytes + points.length * pointBytes + histogramBytes));
@@ -30,7 +30,7 @@ export function encodeBlock(place: MetricBlockPeriod, points: readonly StoredPoi
   let at = headerBytes;
   for (const point of points) {
     at = bytes.writeUIntLE(point.seriesNumber, at, 6);
-    at = bytes.writeUInt16LE((point.startMs - place.startMs) / place.periodMs, at);
+    at = bytes.writeUInt16LE((point.startMs - location.startMs) / location.periodMs, at);
     at = bytes.writeDoubleLE(point.sampleCount, at);
     at = bytes.writeDoubleLE(point.sum, at);
     at = bytes.writeDoubleLE(point.minimum, at);
@@ -41,7 +41,7 @@ export function encodeBlock(place: MetricBlockPeriod, points: readonly StoredPoi
     bytes.set(point.histogram, at);
     at += point.histogram.byteLength;
   }
-  bytes.writeUInt32LE(checksumOf(place, bytes), 1);
+  bytes.writeUInt32LE(checksumOf(location, bytes), 1);
   return bytes;
 }
 
@@ -53,11 +53,11 @@ function checksumOf({ periodMs, startMs }: MetricBlockPeriod, block: Buffer): nu
  * Decodes a block. Throws RangeError if the block is damaged or has an unknown version. Histograms are views of the
  * block.
  */
-export function* decodeBlock(place: MetricBlockPeriod, block: Uint8Array): Generator<StoredPoint> {
+export function* decodeBlock(location: MetricBlockPeriod, block: Uint8Array): Generator<StoredPoint> {
   const bytes = Buffer.from(block.buffer, block.byteOffset, block.byteLength);
   const found = bytes.readUInt8(0);
   if (found !== version && found !== versionBefore) throw new RangeError(`a block of version ${found}`);
-  if (found === version && bytes.readUInt32LE(1) !== checksumOf(place, bytes)) {
+  if (found === version && bytes.readUInt32LE(1) !== checksumOf(location, bytes)) {
     throw new RangeError("a block with a wrong checksum");
   }
   for (let at = found === version ? headerBytes : 1; at < bytes.byteLength;) {
@@ -66,8 +66,8 @@ export function* decodeBlock(place: MetricBlockPeriod, block: Uint8Array): Gener
     if (end > bytes.byteLength) throw new RangeError("a block that ends too early");
     yield {
       seriesNumber: bytes.readUIntLE(at, 6),
-      periodMs: place.periodMs,
-      startMs: place.startMs + bytes.readUInt16LE(at + 6) * place.periodMs,
+      periodMs: location.periodMs,
+      startMs: location.startMs + bytes.readUInt16LE(at + 6) * location.periodMs,
       sampleCount: bytes.readDoubleLE(at + 8),
       sum: bytes.readDoubleLE(at + 16),
       minimum: bytes.readDoubleLE(at + 24),

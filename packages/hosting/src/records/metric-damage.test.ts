@@ -28,8 +28,8 @@ async function live(
   nowMs: number,
   work: (metrics: MetricStore) => void | Promise<void>,
 ): Promise<readonly string[]> {
-  const told: string[] = [];
-  const logger = createLogger((_, message, fields) => told.push(`${message} ${JSON.stringify(fields)}`));
+  const reported: string[] = [];
+  const logger = createLogger((_, message, fields) => reported.push(`${message} ${JSON.stringify(fields)}`));
   const clock = { epochMs: () => nowMs, monotonicNs: () => nowMs * 1e6, timer: () => ({ [Symbol.dispose]() {} }) };
   const path = join(directory, "metrics.db");
   await using metrics = await openMetrics({
@@ -47,7 +47,7 @@ async function live(
     logger,
   });
   await work(metrics);
-  return told;
+  return reported;
 }
 
 const keyOf = (index: number) => ({
@@ -75,10 +75,10 @@ before(async () => {
   mkdirSync(join(sound, "snapshots"), { recursive: true });
   for (let at = 0; at < minuteCount; at += minutesPerLife) {
     const nowMs = start + (at + minutesPerLife) * minute;
-    const told = await live(sound, nowMs, (metrics) => {
+    const reported = await live(sound, nowMs, (metrics) => {
       for (let since = 0; since < minutesPerLife; since += 1) record(metrics, start + (at + since) * minute);
     });
-    assert.deepEqual(told, []);
+    assert.deepEqual(reported, []);
   }
   copyDatabase(join(sound, "metrics.db"), join(sound, "snapshots", "metrics-20261121T130000Z.db"));
 });
@@ -94,7 +94,7 @@ function damaged(change: (directory: string) => void): string {
 /**
  * Runs a platform on a damaged directory. Resolves with the log lines of its start and the number of remaining samples.
  */
-async function goesOn(directory: string): Promise<{ readonly told: readonly string[]; readonly left: number }> {
+async function goesOn(directory: string): Promise<{ readonly reported: readonly string[]; readonly left: number }> {
   const nowMs = start + minuteCount * minute;
   let [left, since] = [-1, -1];
   const told = await live(directory, nowMs, async (metrics) => {
@@ -116,7 +116,7 @@ async function goesOn(directory: string): Promise<{ readonly told: readonly stri
   using database = new DatabaseSync(join(directory, "metrics.db"), { readOnly: true });
   assert.deepEqual(database.prepare("SELECT id FROM metric_block WHERE period_ms = ?").all(minute), []);
   rmSync(directory, { recursive: true });
-  return { told, left };
+  return { reported: told, left };
 }
 
 test("undamaged metrics are all there, and nothing is logged", async () => {
@@ -128,13 +128,13 @@ test("a damaged index of the metrics is detected at the start, and the snapshot'
     const path = join(copy, "metrics.db");
     const bytes = readFileSync(path);
     using database = new DatabaseSync(path, { readOnly: true });
-    const asked = database.prepare("SELECT rootpage FROM sqlite_master WHERE name = 'metric_block_by_time'").get();
+    const requested = database.prepare("SELECT rootpage FROM sqlite_master WHERE name = 'metric_block_by_time'").get();
     const pageBytes = Number(database.prepare("PRAGMA page_size").get()?.["page_size"]);
     // The last byte of the page belongs to the first index entry: the length of its block.
-    bytes[Number(asked?.["rootpage"]) * pageBytes - 1]! ^= 1;
+    bytes[Number(requested?.["rootpage"]) * pageBytes - 1]! ^= 1;
     writeFileSync(path, bytes);
   });
-  const { told, left } = await goesOn(directory);
+  const { reported: told, left } = await goesOn(directory);
   assert.equal(left, minuteCount * seriesCount);
   assert.equal(told.length, 1);
   assert.match(told[0] ?? "", /^a database is damaged: it continues from its newest snapshot.*metric_block_by_time/);
@@ -155,7 +155,7 @@ test("a metric whose number was changed by a flipped bit is left out and logged"
     using database = new DatabaseSync(join(copy, "metrics.db"));
     database.exec("UPDATE metric_series SET number = 1000 WHERE number = 3");
   });
-  const { told, left } = await goesOn(directory);
+  const { reported: told, left } = await goesOn(directory);
   assert.equal(left, minuteCount * (seriesCount - 1));
   assert.deepEqual(told, [
     'a metric cannot be read and is left out {"number":1000,"error":"RangeError: it is number 3"}',
@@ -191,7 +191,7 @@ test("metrics files that are truncated, overwritten or have flipped bits open an
           if (bytes.length === 0) return;
           writeFileSync(join(copy, file), changes[name]!(bytes, chosen % bytes.length));
         });
-        const { told, left } = await goesOn(directory);
+        const { reported: told, left } = await goesOn(directory);
         if (left < minuteCount * seriesCount) assert.notDeepEqual(told, [], `${file}: ${name} at ${chosen}`);
       },
     ),

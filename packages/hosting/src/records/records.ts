@@ -44,8 +44,8 @@ export async function openRecords(options: RecordsOptions): Promise<Records> {
   await writer.opened;
   try {
     const reader = new DatabaseSync(path, { readOnly: true, timeout: options.busyTimeoutMs });
-    const made = snapshots === null || snapshots.daysKept === 0 ? null : new Snapshots(path, snapshots, logger);
-    return new SqliteRecords(writer, reader, made);
+    const created = snapshots === null || snapshots.daysKept === 0 ? null : new Snapshots(path, snapshots, logger);
+    return new SqliteRecords(writer, reader, created);
   } catch (error) {
     await writer.close();
     throw error;

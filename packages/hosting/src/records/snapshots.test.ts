@@ -24,7 +24,7 @@ const dayMs = 86_400_000;
 /** The clock begins at noon, so that no test spans midnight. */
 const clock = { ...systemClock, epochMs: () => Date.UTC(2026, 10, 24, 12) + Math.floor(performance.now()) };
 
-class Place {
+class Location {
   readonly directory = mkdtempSync(join(root, "place-"));
   readonly path = join(this.directory, "records.db");
   readonly folder = join(this.directory, "snapshots");
@@ -67,24 +67,24 @@ function numbersIn(path: string): readonly unknown[] {
 }
 
 test("a database that changes gets snapshots during writes, and only those of the last days are kept", async () => {
-  const place = new Place();
+  const location = new Location();
   const ofDay = (daysAgo: number) => clock.epochMs() - daysAgo * dayMs;
-  await place.add(1);
+  await location.add(1);
   for (const daysAgo of [4, 3, 2, 1]) {
-    makeSnapshot({ ...place.plan, daysKept: 9, nowMs: ofDay(daysAgo) });
+    makeSnapshot({ ...location.plan, daysKept: 9, nowMs: ofDay(daysAgo) });
   }
   let number = 1;
   {
-    await using records = await place.open();
+    await using records = await location.open();
     const names = new Set<string>();
     await eventually(async () => {
       await insert(records, (number += 1));
-      for (const { path } of listSnapshots(place.path, place.folder)) names.add(path);
+      for (const { path } of listSnapshots(location.path, location.folder)) names.add(path);
       // The earlier snapshots and two of today.
       return names.size === 6;
     });
   }
-  const [newest = [], yesterday, ...others] = listSnapshots(place.path, place.folder).map(({ path }) =>
+  const [newest = [], yesterday, ...others] = listSnapshots(location.path, location.folder).map(({ path }) =>
     numbersIn(path),
   );
   assert.deepEqual(
@@ -93,72 +93,72 @@ test("a database that changes gets snapshots during writes, and only those of th
   );
   assert.ok(newest.length > 1 && newest.length <= number, `${newest.length} of ${number}`);
   assert.deepEqual([yesterday, others], [[1], []]);
-  assert.deepEqual(place.lines, []);
+  assert.deepEqual(location.lines, []);
 });
 
 test("a failed snapshot is logged, and writes continue", async () => {
-  const place = new Place();
-  rmSync(place.folder, { recursive: true });
-  await using records = await place.open();
+  const location = new Location();
+  rmSync(location.folder, { recursive: true });
+  await using records = await location.open();
   await insert(records, 1);
-  await eventually(() => place.lines.length > 0);
-  assert.match(place.lines[0] ?? "", /^warning: no snapshot of a database was made/);
+  await eventually(() => location.lines.length > 0);
+  assert.match(location.lines[0] ?? "", /^warning: no snapshot of a database was made/);
   await insert(records, 2);
 });
 
 test("no snapshot is made if it would leave less free space than the size of its database", async () => {
-  const place = new Place();
-  await using records = await place.open(2, 1, 1000);
+  const location = new Location();
+  await using records = await location.open(2, 1, 1000);
   await insert(records, 1);
-  await eventually(() => place.lines.length > 0);
+  await eventually(() => location.lines.length > 0);
   assert.match(
-    place.lines[0] ?? "",
+    location.lines[0] ?? "",
     /^warning: no snapshot of a database was made Error: '.*snapshots' has 1000 bytes free, and a snapshot needs \d+$/,
   );
-  assert.deepEqual(readdirSync(place.folder), []);
+  assert.deepEqual(readdirSync(location.folder), []);
 });
 
 test("an incomplete copy left by kill -9 is deleted with the next snapshot", async () => {
-  const place = new Place();
-  await place.add(1);
-  writeFileSync(join(place.folder, "records-20200101T000000Z.db.partial"), "half");
-  writeFileSync(join(place.folder, "records-20200101T000000Z.db.partial-journal"), "half");
-  writeFileSync(join(place.folder, "metrics-20200101T000000Z.db.partial"), "another database's");
-  makeSnapshot({ ...place.plan, daysKept: 1, nowMs: Date.UTC(2026, 0, 2, 3, 4, 5, 678) });
-  assert.deepEqual(readdirSync(place.folder).toSorted(), [
+  const location = new Location();
+  await location.add(1);
+  writeFileSync(join(location.folder, "records-20200101T000000Z.db.partial"), "half");
+  writeFileSync(join(location.folder, "records-20200101T000000Z.db.partial-journal"), "half");
+  writeFileSync(join(location.folder, "metrics-20200101T000000Z.db.partial"), "another database's");
+  makeSnapshot({ ...location.plan, daysKept: 1, nowMs: Date.UTC(2026, 0, 2, 3, 4, 5, 678) });
+  assert.deepEqual(readdirSync(location.folder).toSorted(), [
     "metrics-20200101T000000Z.db.partial",
     "records-20260102T030405Z.db",
   ]);
 });
 
 test("kill -9 during a snapshot loses no write, and its files are deleted later", async () => {
-  const place = new Place();
+  const location = new Location();
   const program = `
     import { openRecords, recordsDefaults } from ${JSON.stringify(new URL("./records.ts", import.meta.url).href)};
     import { silentLogger, systemClock } from ${JSON.stringify(new URL("../../../base/src/core/index.ts", import.meta.url).href)};
-    const snapshots = { folder: ${JSON.stringify(place.folder)}, daysKept: 1, everyMs: 1, freeBytes: () => Infinity, clock: systemClock };
+    const snapshots = { folder: ${JSON.stringify(location.folder)}, daysKept: 1, everyMs: 1, freeBytes: () => Infinity, clock: systemClock };
     const shared = { ...recordsDefaults, logger: silentLogger, snapshots };
-    const records = await openRecords({ ...shared, ...${JSON.stringify(place.examined)} });
+    const records = await openRecords({ ...shared, ...${JSON.stringify(location.examined)} });
     for (let number = 1; ; number += 1) {
       await records.write([{ sql: "INSERT INTO thing VALUES (?)", values: [number] }]);
       process.stdout.write(number + "\\n");
     }`;
-  const path = join(place.directory, "writer.mjs");
+  const path = join(location.directory, "writer.mjs");
   writeFileSync(path, program);
   const child = spawn(process.execPath, [path], { stdio: ["ignore", "pipe", "inherit"] });
   let output = "";
   child.stdout.on("data", (chunk: Buffer) => (output += String(chunk)));
-  using watcher = { folder: watch(place.folder), [Symbol.dispose]: () => watcher.folder.close() };
+  using watcher = { folder: watch(location.folder), [Symbol.dispose]: () => watcher.folder.close() };
   watcher.folder.on("change", (_event, name) => {
     if (String(name).endsWith(".partial") && output.split("\n").length > 40) child.kill("SIGKILL");
   });
   await once(child, "close");
   const acknowledged = Number(output.slice(0, output.lastIndexOf("\n")).split("\n").at(-1));
-  const numbers = await place.numbers();
+  const numbers = await location.numbers();
   assert.ok(acknowledged >= 40 && numbers.length >= acknowledged, `${numbers.length} of ${acknowledged}`);
-  assert.deepEqual(place.lines, []);
-  makeSnapshot({ ...place.plan, daysKept: 1, nowMs: systemClock.epochMs() + 1000 });
-  assert.equal(readdirSync(place.folder).length, 1);
+  assert.deepEqual(location.lines, []);
+  makeSnapshot({ ...location.plan, daysKept: 1, nowMs: systemClock.epochMs() + 1000 });
+  assert.equal(readdirSync(location.folder).length, 1);
 });
 
 test("the number of snapshots is limited, the newest is kept, and those dated in the future are deleted", () => {
@@ -181,54 +181,54 @@ test("the number of snapshots is limited, the newest is kept, and those dated in
 });
 
 test("a copy of an open database has all commits, and its file appears only when complete", async () => {
-  const place = new Place();
-  await using records = await place.open(0);
-  const to = join(place.directory, "copy.db");
+  const location = new Location();
+  await using records = await location.open(0);
+  const to = join(location.directory, "copy.db");
   await insert(records, 1);
-  copyDatabase(place.path, to);
+  copyDatabase(location.path, to);
   await insert(records, 2);
   assert.deepEqual(numbersIn(to), [1]);
-  assert.throws(() => copyDatabase(join(place.directory, "none.db"), to));
+  assert.throws(() => copyDatabase(join(location.directory, "none.db"), to));
   assert.deepEqual(numbersIn(to), [1]);
   assert.deepEqual(
-    readdirSync(place.directory).filter((name) => name.endsWith(".partial")),
+    readdirSync(location.directory).filter((name) => name.endsWith(".partial")),
     [],
   );
 });
 
 test("restored records equal the file, the previous ones are kept under another name, and the next start reports no damage", async () => {
-  const place = new Place();
-  const from = join(place.directory, "copy.db");
-  await place.add(1, 2);
-  copyDatabase(place.path, from);
+  const location = new Location();
+  const from = join(location.directory, "copy.db");
+  await location.add(1, 2);
+  copyDatabase(location.path, from);
   const bytes = readFileSync(from);
-  await place.add(3);
-  assert.deepEqual(restoreDatabase(from, place.examined), { at: "restored", aside: ["records.db.replaced-1"] });
-  assert.deepEqual(await place.numbers(), [1, 2]);
-  assert.deepEqual(numbersIn(`${place.path}.replaced-1`), [1, 2, 3]);
+  await location.add(3);
+  assert.deepEqual(restoreDatabase(from, location.examined), { at: "restored", aside: ["records.db.replaced-1"] });
+  assert.deepEqual(await location.numbers(), [1, 2]);
+  assert.deepEqual(numbersIn(`${location.path}.replaced-1`), [1, 2, 3]);
   assert.deepEqual(readFileSync(from), bytes, "the file is only read");
-  await place.add(4);
-  assert.deepEqual(await place.numbers(), [1, 2, 4]);
-  assert.deepEqual(place.lines, []);
+  await location.add(4);
+  assert.deepEqual(await location.numbers(), [1, 2, 4]);
+  assert.deepEqual(location.lines, []);
 });
 
 test("a copy is complete for a release that has dropped a table with AUTOINCREMENT", async () => {
-  const place = new Place();
+  const location = new Location();
   const dropped = [
     { id: "zero", sql: "CREATE TABLE counted (number INTEGER PRIMARY KEY AUTOINCREMENT) STRICT" },
     { id: "half", sql: "DROP TABLE counted" },
   ];
-  const examined = { ...place.examined, migrations: [...dropped, ...migrations] };
-  const { path } = place;
+  const examined = { ...location.examined, migrations: [...dropped, ...migrations] };
+  const { path } = location;
   await (await openRecords({ ...recordsDefaults, ...examined, logger: silentLogger }))[Symbol.asyncDispose]();
   copyDatabase(path, `${path}.copy`);
   assert.equal(restoreDatabase(`${path}.copy`, examined).at, "restored");
 });
 
 test("a file without records of these migrations is rejected, and nothing changes", async () => {
-  const place = new Place();
-  await place.add(1);
-  const other = join(place.directory, "other.db");
+  const location = new Location();
+  await location.add(1);
+  const other = join(location.directory, "other.db");
   for (const [make, reason] of [
     [(): void => writeFileSync(other, ""), /it holds no records/],
     [(): void => writeFileSync(other, "garbage"), /not a database/],
@@ -243,15 +243,15 @@ test("a file without records of these migrations is rejected, and nothing change
   ] as const) {
     rmSync(other, { force: true });
     make();
-    const restored = restoreDatabase(other, place.examined);
+    const restored = restoreDatabase(other, location.examined);
     assert.equal(restored.at, "refused");
     assert.match(restored.at === "refused" ? restored.reason : "", reason);
-    assert.deepEqual(readdirSync(place.directory).toSorted(), [
+    assert.deepEqual(readdirSync(location.directory).toSorted(), [
       "other.db",
       "records.db",
       "records.db.commits",
       "snapshots",
     ]);
   }
-  assert.deepEqual(await place.numbers(), [1]);
+  assert.deepEqual(await location.numbers(), [1]);
 });

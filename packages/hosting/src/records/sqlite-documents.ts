@@ -86,7 +86,7 @@ class SqliteDocuments implements Documents, AsyncDisposable {
    * The last assigned version, even if its write fails. Versions ascend in the order of calls, and commits have the
    * same order.
    */
-  #given = 0;
+  #input = 0;
   #deletionCount = 0;
 
   constructor(records: Records, limits: DocumentLimits) {
@@ -95,7 +95,7 @@ class SqliteDocuments implements Documents, AsyncDisposable {
   }
 
   async open(): Promise<void> {
-    this.#given = await this.version();
+    this.#input = await this.version();
     this.#deletionCount = await this.#number("SELECT COUNT(*) AS number FROM document_gone");
   }
 
@@ -112,7 +112,7 @@ class SqliteDocuments implements Documents, AsyncDisposable {
   }
 
   async write(changes: readonly DocumentChange[]): Promise<number> {
-    const version = (this.#given += 1);
+    const version = (this.#input += 1);
     const placed = changes.flatMap((change) =>
       changeStatements(change, version).map((statement) => ({ change, statement })),
     );

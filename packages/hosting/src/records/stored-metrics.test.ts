@@ -31,13 +31,13 @@ const openDatabase = (name: string) =>
 
 /** Opens metrics in existing records, which the metrics do not dispose. */
 async function open(
-  given: Records,
+  input: Records,
   clock: Clock,
   { seriesMax = 100, storedBytesMax = storedMetricLimits.storedBytesMax } = {},
 ) {
   const series = new InMemoryMetricStore({ clock, seriesMax, bytesMax: 1e8 });
   const limits = { storedBytesMax, pointsPerWrite: 10 };
-  const records = withWrite(given, (statements) => given.write(statements));
+  const records = withWrite(input, (statements) => input.write(statements));
   return { series, kept: await StoredMetrics.open({ records, series, limits, clock, logger: silentLogger }) };
 }
 
@@ -225,20 +225,20 @@ test("a block decodes to its points; a truncated one or one of another version i
     maximum: number,
     histogram: fc.oneof(fc.constant(null), fc.uint8Array({ maxLength: 1600 })),
   });
-  const place = { periodMs: minute, startMs: start };
+  const location = { periodMs: minute, startMs: start };
   fc.assert(
     fc.property(fc.array(point, { maxLength: 20 }), fc.nat(), (points: StoredPoint[], cut) => {
-      const block = encodeBlock(place, points);
+      const block = encodeBlock(location, points);
       assert.equal(block.buffer.byteLength, block.byteLength);
       const bytes = (each: StoredPoint) => ({ ...each, histogram: each.histogram && [...each.histogram] });
-      assert.deepEqual([...decodeBlock(place, block)].map(bytes), points.map(bytes));
+      assert.deepEqual([...decodeBlock(location, block)].map(bytes), points.map(bytes));
       try {
-        const part = [...decodeBlock(place, block.subarray(0, cut % block.byteLength))].map(bytes);
+        const part = [...decodeBlock(location, block.subarray(0, cut % block.byteLength))].map(bytes);
         assert.deepEqual(part, points.slice(0, part.length).map(bytes));
       } catch (error) {
         assert.ok(error instanceof RangeError, String(error));
       }
     }),
   );
-  assert.throws(() => [...decodeBlock(place, Uint8Array.of(2))], RangeError);
+  assert.throws(() => [...decodeBlock(location, Uint8Array.of(2))], RangeError);
 });

@@ -267,9 +267,9 @@ async function* storedPoints(records: MetricDatabase, logger: Logger): AsyncGene
     const points: StoredPoint[] = [];
     for (const row of rows) {
       id = Number(row["id"]);
-      const place = { periodMs: Number(row["period_ms"]), startMs: Number(row["start_ms"]) };
+      const location = { periodMs: Number(row["period_ms"]), startMs: Number(row["start_ms"]) };
       try {
-        for (const point of decodeBlock(place, row["points"] as Uint8Array)) points.push(point);
+        for (const point of decodeBlock(location, row["points"] as Uint8Array)) points.push(point);
       } catch (error) {
         if (!(error instanceof RangeError)) throw error;
         logger.error("a block of metrics cannot be read and is left out", { id, error: String(error) });

@@ -127,9 +127,9 @@ try {
   port?.postMessage({ kind: "open", finding: opened.finding } satisfies WriterReply, []);
 } catch (error) {
   const { errcode = 0, code = null } = error as { errcode?: number; code?: string };
-  const told = diskErrorCode(errcode) ?? code;
+  const reported = diskErrorCode(errcode) ?? code;
   port?.postMessage(
-    { kind: "failed-to-open", message: (error as Error).message, code: told } satisfies WriterReply,
+    { kind: "failed-to-open", message: (error as Error).message, code: reported } satisfies WriterReply,
     [],
   );
 }

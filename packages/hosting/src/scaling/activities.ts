@@ -43,7 +43,7 @@ export function completeActivity(activity: ScalingActivity, failure: string | nu
 /** Returns the activity of a scaling request that does not change the capacity. */
 export function newNotScaledActivity(
   { resourceId, dimension, minCapacity, maxCapacity }: ScalableTarget,
-  asked: {
+  requested: {
     readonly id: string;
     readonly atMs: number;
     readonly cause: string;
@@ -51,7 +51,7 @@ export function newNotScaledActivity(
     readonly desired: number;
   },
 ): ScalingActivity {
-  const { id, atMs, cause, because, desired } = asked;
+  const { id, atMs, cause, because, desired } = requested;
   return {
     id,
     resourceId,

@@ -42,10 +42,10 @@ test("targetTrackingCapacity returns the fewest instances that keep the metric a
       fc.double({ min: 0.1, max: 1e4, noNaN: true }),
       fc.integer({ min: 1, max: 500 }),
       (value, target, count) => {
-        const wanted = targetTrackingCapacity(value, target, count);
+        const expected = targetTrackingCapacity(value, target, count);
         const load = value * count;
-        assert.ok(load <= wanted * target * (1 + 1e-6) + target * 1e-6, "it is enough");
-        assert.ok(wanted === 0 || load > (wanted - 1) * target * (1 - 1e-6) - target * 1e-6, "one fewer is not");
+        assert.ok(load <= expected * target * (1 + 1e-6) + target * 1e-6, "it is enough");
+        assert.ok(expected === 0 || load > (expected - 1) * target * (1 - 1e-6) - target * 1e-6, "one fewer is not");
       },
     ),
   );
@@ -66,17 +66,22 @@ test("combinedCapacity returns the largest capacity of all policies, and no scal
 
 test("property: a decision stays within the bounds, and a decision to do nothing has a reason", () => {
   fc.assert(
-    fc.property(fc.integer({ min: -5, max: 50 }), fc.integer({ min: 0, max: 10 }), fc.nat(10), (wanted, min, more) => {
-      const state = { ...running, minCapacity: min, maxCapacity: min + more, desired: min + Math.floor(more / 2) };
-      const decision = decideCapacity(wanted, state);
-      if (decision.do === "scale") {
-        assert.ok(decision.to >= min && decision.to <= min + more && decision.to !== state.desired);
-        assert.equal(decision.direction, decision.to > state.desired ? "out" : "in");
-      } else assert.equal(Math.min(min + more, Math.max(min, wanted)), state.desired);
-    }),
+    fc.property(
+      fc.integer({ min: -5, max: 50 }),
+      fc.integer({ min: 0, max: 10 }),
+      fc.nat(10),
+      (expected, min, more) => {
+        const state = { ...running, minCapacity: min, maxCapacity: min + more, desired: min + Math.floor(more / 2) };
+        const decision = decideCapacity(expected, state);
+        if (decision.do === "scale") {
+          assert.ok(decision.to >= min && decision.to <= min + more && decision.to !== state.desired);
+          assert.equal(decision.direction, decision.to > state.desired ? "out" : "in");
+        } else assert.equal(Math.min(min + more, Math.max(min, expected)), state.desired);
+      },
+    ),
   );
-  const because = (wanted: number, desired: number) => {
-    const decision = decideCapacity(wanted, { ...running, desired });
+  const because = (expected: number, desired: number) => {
+    const decision = decideCapacity(expected, { ...running, desired });
     return decision.do === "nothing" ? decision.because : decision.to;
   };
   assert.deepEqual(
@@ -87,8 +92,8 @@ test("property: a decision stays within the bounds, and a decision to do nothing
 
 test("a cooldown allows larger changes in its direction and delays scale-in, and a suspension blocks its direction", () => {
   const before = { atMs: running.nowMs - 1000, from: 2, to: 4, cooldownMs: 60_000 };
-  const at = (state: Partial<CapacityState>, wanted: number) => {
-    const decision = decideCapacity(wanted, { ...running, desired: 4, ...state });
+  const at = (state: Partial<CapacityState>, expected: number) => {
+    const decision = decideCapacity(expected, { ...running, desired: 4, ...state });
     return decision.do === "scale" ? decision.to : decision.because;
   };
   assert.deepEqual(

@@ -40,10 +40,10 @@ export function targetTrackingCapacity(value: number, targetValue: number, runni
  * Returns the combined capacity of several target-tracking policies: the largest. Returns null if the known policies
  * would reduce the capacity, but the metric of another policy is unknown.
  */
-export function combinedCapacity(wanted: readonly (number | null)[], desired: number): number | null {
-  const known = wanted.filter((each) => each !== null);
+export function combinedCapacity(requested: readonly (number | null)[], desired: number): number | null {
+  const known = requested.filter((each) => each !== null);
   const most = Math.max(0, ...known);
-  return known.length < wanted.length && most < desired ? null : most;
+  return known.length < requested.length && most < desired ? null : most;
 }
 
 /**
@@ -64,8 +64,8 @@ export function stepScalingCapacity(policy: StepPolicy, distance: number, state:
     case "PercentChangeInCapacity": {
       const exact = (base * Math.abs(step.adjustment)) / 100;
       // A change above 1 is rounded down; a change below 1 becomes 1.
-      const whole = exact > 1 ? Math.floor(exact + rounding) : Math.ceil(exact - rounding);
-      return Math.max(0, base + Math.sign(step.adjustment) * Math.max(whole, policy.magnitudeMin));
+      const total = exact > 1 ? Math.floor(exact + rounding) : Math.ceil(exact - rounding);
+      return Math.max(0, base + Math.sign(step.adjustment) * Math.max(total, policy.magnitudeMin));
     }
     default:
       return unreachable(policy.adjustmentType);
@@ -73,12 +73,12 @@ export function stepScalingCapacity(policy: StepPolicy, distance: number, state:
 }
 
 /** Applies bounds, suspensions and cooldowns to a wanted capacity. Returns the change, or the reason for no change. */
-export function decideCapacity(wanted: number, state: CapacityState): CapacityDecision {
+export function decideCapacity(requested: number, state: CapacityState): CapacityDecision {
   const { desired, minCapacity, maxCapacity, nowMs } = state;
-  const to = Math.min(maxCapacity, Math.max(minCapacity, wanted));
+  const to = Math.min(maxCapacity, Math.max(minCapacity, requested));
   if (to === desired) {
-    if (wanted > maxCapacity) return { do: "nothing", because: "AlreadyAtMaxCapacity" };
-    if (wanted < minCapacity) return { do: "nothing", because: "AlreadyAtMinCapacity" };
+    if (requested > maxCapacity) return { do: "nothing", because: "AlreadyAtMaxCapacity" };
+    if (requested < minCapacity) return { do: "nothing", because: "AlreadyAtMinCapacity" };
     return { do: "nothing", because: "AlreadyAtDesiredCapacity" };
   }
   const isOut = to > desired;
@@ -110,8 +110,8 @@ export function stepAdjustmentsError(steps: readonly StepAdjustment[]): string |
       return "MetricIntervalLowerBound must be less than MetricIntervalUpperBound.";
     }
   }
-  for (const [place, step] of ordered.entries()) {
-    const next = ordered[place + 1];
+  for (const [position, step] of ordered.entries()) {
+    const next = ordered[position + 1];
     if (next === undefined) break;
     if (step.upper === null || next.lower === null)
       return "At most one step adjustment may lack a lower bound, and at most one an upper bound.";

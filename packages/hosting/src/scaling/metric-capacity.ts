@@ -47,7 +47,7 @@ export async function trackingCapacity(
   const { policy, event, capacity, steadySinceMs } = alarmed;
   const { desired, running } = capacity;
   const isHigh = event.definition.name === policy.highAlarm;
-  const wanted: (number | null)[] = [];
+  const requested: (number | null)[] = [];
   for (const each of policies) {
     if (each.type !== "TargetTrackingScaling") continue;
     // Policies that only add instances are ignored when instances are removed.
@@ -55,9 +55,9 @@ export async function trackingCapacity(
     const values = await lastValues(reading, each, steadySinceMs);
     // Scaling out uses the latest value; scaling in uses the largest recent value.
     const value = values.length === 0 ? null : isHigh ? (values.at(-1) as number) : Math.max(...values);
-    wanted.push(value === null ? null : targetTrackingCapacity(value, each.targetValue, running));
+    requested.push(value === null ? null : targetTrackingCapacity(value, each.targetValue, running));
   }
-  const joint = combinedCapacity(wanted, desired);
+  const joint = combinedCapacity(requested, desired);
   if (joint === null) return null;
   if (isHigh) return Math.max(joint, desired);
   return policy.isScaleInDisabled ? null : Math.min(joint, desired);

@@ -67,12 +67,12 @@ export function unfinishedAlarms(
   alarms: readonly AlarmDefinition[],
 ): { readonly missing: readonly MetricAlarm[]; readonly orphaned: readonly string[] } {
   const known = new Set(alarms.map(({ name }) => name));
-  const wanted = policies.flatMap((policy) =>
+  const desired = policies.flatMap((policy) =>
     policy.type === "TargetTrackingScaling" ? policyAlarms(policy, (name) => policyAlarmArn(policy, name)) : [],
   );
-  const held = new Set(wanted.map(({ name }) => name));
+  const held = new Set(desired.map(({ name }) => name));
   return {
-    missing: wanted.filter(({ name }) => !known.has(name)),
+    missing: desired.filter(({ name }) => !known.has(name)),
     orphaned: alarms
       .filter(({ name, description }) => description?.startsWith(ownDescription) === true && !held.has(name))
       .map(({ name }) => name),

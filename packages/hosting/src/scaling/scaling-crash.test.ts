@@ -76,7 +76,7 @@ interface Outside {
   readonly isMoving: boolean;
 }
 
-class World implements AsyncDisposable {
+class CrashFixture implements AsyncDisposable {
   readonly scaleCalls: number[] = [];
   alarms!: Alarms;
   scaling!: Scaling;
@@ -95,37 +95,44 @@ class World implements AsyncDisposable {
     this.isMoving = isMoving;
   }
 
-  static async open(memory: DocumentMemory, outside: Outside | null): Promise<World> {
-    const world = new World(outside ?? { capacity: 1, nowMs: startMs, load: 100, isMoving: false });
-    const clock = clockWithoutTimers(() => world.nowMs);
+  static async open(memory: DocumentMemory, outside: Outside | null): Promise<CrashFixture> {
+    const fixture = new CrashFixture(outside ?? { capacity: 1, nowMs: startMs, load: 100, isMoving: false });
+    const clock = clockWithoutTimers(() => fixture.nowMs);
     const documents = new MemoryDocuments(memory);
     const readValues = (_: unknown, range: { readonly startMs: number; readonly endMs: number }) => {
       const values = new Map<number, number>();
-      for (let at = range.startMs; at < range.endMs; at += minuteMs) values.set(at, world.load / (world.capacity ?? 1));
+      for (let at = range.startMs; at < range.endMs; at += minuteMs)
+        values.set(at, fixture.load / (fixture.capacity ?? 1));
       return Promise.resolve(values);
     };
     const common = { documents, readValues, clock, logger: silentLogger };
-    world.alarms = await Alarms.open({
+    fixture.alarms = await Alarms.open({
       ...common,
       limits: alarmLimits,
-      actions: (arn) => world.scaling.action(arn),
+      actions: (arn) => fixture.scaling.action(arn),
     });
     const resources = {
       capacity: (): Promise<ResourceCapacity | null> => {
-        const { capacity, isMoving } = world;
+        const { capacity, isMoving } = fixture;
         return Promise.resolve(capacity === null ? null : { desired: capacity, running: capacity, isMoving });
       },
       scale: (_: unknown, to: number) => {
-        world.scaleCalls.push(to);
-        world.capacity = to;
+        fixture.scaleCalls.push(to);
+        fixture.capacity = to;
         return Promise.resolve({ done: Promise.resolve() });
       },
     };
     let count = 0;
-    const newId = () => `${world.nowMs}-${(count += 1)}`;
-    world.scaling = await Scaling.open({ ...common, alarms: world.alarms, resources, newId, limits: scalingLimits });
-    world.found();
-    return world;
+    const newId = () => `${fixture.nowMs}-${(count += 1)}`;
+    fixture.scaling = await Scaling.open({
+      ...common,
+      alarms: fixture.alarms,
+      resources,
+      newId,
+      limits: scalingLimits,
+    });
+    fixture.found();
+    return fixture;
   }
 
   get outside(): Outside {
@@ -151,11 +158,11 @@ class World implements AsyncDisposable {
   found(): Found {
     const records = this.scaling.list();
     const policies = records.flatMap((record) => record.policies);
-    const wanted = policies.flatMap((each) => (each.type === "StepScaling" ? [] : [each.highAlarm, each.lowAlarm]));
+    const expected = policies.flatMap((each) => (each.type === "StepScaling" ? [] : [each.highAlarm, each.lowAlarm]));
     const alarms = this.alarms.list().flatMap(({ definition: { name } }) => (name === busy.name ? [] : [name]));
     assert.deepEqual(
       alarms.toSorted(),
-      wanted.filter((name) => name !== null).toSorted(),
+      expected.filter((name) => name !== null).toSorted(),
       "alarms are the policies' own",
     );
     for (const { activities } of records) assert.ok(activities.every(({ status }) => status !== "InProgress"));
@@ -186,46 +193,46 @@ const following: Found = { ...registered, policies: "p" };
 const stepping: Found = { ...registered, policies: "s" };
 const planned: Found = { ...registered, scheduled: "a" };
 
-const register = (world: World) => world.scaling.register(target);
+const register = (fixture: CrashFixture) => fixture.scaling.register(target);
 
-async function followed(world: World): Promise<void> {
-  await register(world);
-  await world.scaling.putPolicy(policy, policyAlarmArn);
+async function followed(fixture: CrashFixture): Promise<void> {
+  await register(fixture);
+  await fixture.scaling.putPolicy(policy, policyAlarmArn);
 }
 
-async function stepped(world: World): Promise<void> {
-  await register(world);
-  await world.scaling.putPolicy(steps, policyAlarmArn);
-  await world.alarms.put(busy);
+async function stepped(fixture: CrashFixture): Promise<void> {
+  await register(fixture);
+  await fixture.scaling.putPolicy(steps, policyAlarmArn);
+  await fixture.alarms.put(busy);
 }
 
 const plan =
   (expression: string, firstMs = startMs) =>
-  (world: World) =>
-    world.scaling.putScheduled({ ...scheduled, expression, startMs: firstMs });
+  (fixture: CrashFixture) =>
+    fixture.scaling.putScheduled({ ...scheduled, expression, startMs: firstMs });
 const at = (afterMs: number) => `at(${new Date(afterMs).toISOString().slice(0, 19)})`;
 
 /** A time after the initial changes have taken effect. */
 const soonMs = startMs + 60 * minuteMs;
 
-const rows: readonly RecordedTransition<World, Found>[] = [
-  { what: "a target is registered", ask: register, orElse: [none], end: registered, writesMin: 1 },
+const rows: readonly RecordedTransition<CrashFixture, Found>[] = [
+  { what: "a target is registered", request: register, orElse: [none], end: registered, writesMin: 1 },
   {
     what: "a target is registered above what there is",
-    ask: (world) => world.scaling.register({ ...target, minCapacity: 3 }),
+    request: (fixture) => fixture.scaling.register({ ...target, minCapacity: 3 }),
     orElse: [none],
     end: { ...registered, targets: "3 to 5", capacity: 3 },
     writesMin: 3,
   },
   {
     what: "a target is registered above what there is while something else moves",
-    async given(world) {
-      await register(world);
-      world.isMoving = true;
+    async given(fixture) {
+      await register(fixture);
+      fixture.isMoving = true;
     },
-    async ask(world) {
-      world.isMoving = true;
-      await world.scaling.register({ ...target, minCapacity: 3 });
+    async request(fixture) {
+      fixture.isMoving = true;
+      await fixture.scaling.register({ ...target, minCapacity: 3 });
     },
     end: { ...registered, targets: "3 to 5", capacity: 3 },
     writesMin: 3,
@@ -233,14 +240,14 @@ const rows: readonly RecordedTransition<World, Found>[] = [
   {
     what: "a target is tagged",
     given: register,
-    ask: (world) => world.scaling.setTags(scaledVariantKey, { team: "a" }),
+    request: (fixture) => fixture.scaling.setTags(scaledVariantKey, { team: "a" }),
     end: registered,
     writesMin: 1,
   },
   {
     what: "a target is deregistered",
     given: followed,
-    ask: (world) => world.scaling.deregister(scaledVariantKey),
+    request: (fixture) => fixture.scaling.deregister(scaledVariantKey),
     orElse: [following],
     end: none,
     writesMin: 2,
@@ -248,9 +255,9 @@ const rows: readonly RecordedTransition<World, Found>[] = [
   {
     what: "the resource of a target is deleted",
     given: followed,
-    async ask(world) {
-      world.capacity = null;
-      await world.live();
+    async request(fixture) {
+      fixture.capacity = null;
+      await fixture.live();
     },
     end: { ...none, capacity: null },
     writesMin: 2,
@@ -258,7 +265,7 @@ const rows: readonly RecordedTransition<World, Found>[] = [
   {
     what: "a policy is put",
     given: register,
-    ask: (world) => world.scaling.putPolicy(policy, policyAlarmArn),
+    request: (fixture) => fixture.scaling.putPolicy(policy, policyAlarmArn),
     orElse: [registered],
     end: following,
     writesMin: 3,
@@ -266,14 +273,15 @@ const rows: readonly RecordedTransition<World, Found>[] = [
   {
     what: "a policy no longer scales in",
     given: followed,
-    ask: (world) => world.scaling.putPolicy({ ...policy, isScaleInDisabled: true, lowAlarm: null }, policyAlarmArn),
+    request: (fixture) =>
+      fixture.scaling.putPolicy({ ...policy, isScaleInDisabled: true, lowAlarm: null }, policyAlarmArn),
     end: following,
     writesMin: 3,
   },
   {
     what: "a policy is deleted",
     given: followed,
-    ask: (world) => world.scaling.deletePolicy(policy),
+    request: (fixture) => fixture.scaling.deletePolicy(policy),
     orElse: [following],
     end: registered,
     writesMin: 2,
@@ -281,23 +289,23 @@ const rows: readonly RecordedTransition<World, Found>[] = [
   {
     what: "the load grows",
     given: followed,
-    async ask(world) {
-      world.load = 400;
-      await world.live();
+    async request(fixture) {
+      fixture.load = 400;
+      await fixture.live();
     },
     end: { ...following, capacity: 4 },
     writesMin: 5,
   },
   {
     what: "the load is over",
-    async given(world) {
-      world.capacity = 4;
-      world.load = 400;
-      await followed(world);
+    async given(fixture) {
+      fixture.capacity = 4;
+      fixture.load = 400;
+      await followed(fixture);
     },
-    async ask(world) {
-      world.load = 100;
-      await world.live();
+    async request(fixture) {
+      fixture.load = 100;
+      await fixture.live();
     },
     end: following,
     writesMin: 3,
@@ -305,7 +313,7 @@ const rows: readonly RecordedTransition<World, Found>[] = [
   {
     what: "a step policy is put",
     given: register,
-    ask: (world) => world.scaling.putPolicy(steps, policyAlarmArn),
+    request: (fixture) => fixture.scaling.putPolicy(steps, policyAlarmArn),
     orElse: [registered],
     end: stepping,
     writesMin: 1,
@@ -313,9 +321,9 @@ const rows: readonly RecordedTransition<World, Found>[] = [
   {
     what: "a step policy's alarm goes into ALARM",
     given: stepped,
-    async ask(world) {
-      world.load = 300;
-      await world.live();
+    async request(fixture) {
+      fixture.load = 300;
+      await fixture.live();
     },
     end: { ...stepping, capacity: 3 },
     writesMin: 5,
@@ -323,7 +331,7 @@ const rows: readonly RecordedTransition<World, Found>[] = [
   {
     what: "a step policy is deleted",
     given: stepped,
-    ask: (world) => world.scaling.deletePolicy(steps),
+    request: (fixture) => fixture.scaling.deletePolicy(steps),
     orElse: [stepping],
     end: registered,
     writesMin: 1,
@@ -331,59 +339,59 @@ const rows: readonly RecordedTransition<World, Found>[] = [
   {
     what: "an action is scheduled",
     given: register,
-    ask: plan("at(2100-01-01T00:00:00)"),
+    request: plan("at(2100-01-01T00:00:00)"),
     orElse: [registered],
     end: planned,
     writesMin: 1,
   },
   {
     what: "a scheduled action is deleted",
-    async given(world) {
-      await register(world);
-      await plan("at(2100-01-01T00:00:00)")(world);
+    async given(fixture) {
+      await register(fixture);
+      await plan("at(2100-01-01T00:00:00)")(fixture);
     },
-    ask: (world) => world.scaling.deleteScheduled(scheduled),
+    request: (fixture) => fixture.scaling.deleteScheduled(scheduled),
     orElse: [planned],
     end: registered,
     writesMin: 1,
   },
   {
     what: "a scheduled action runs, and is over",
-    async given(world) {
-      await register(world);
-      await plan(at(soonMs))(world);
+    async given(fixture) {
+      await register(fixture);
+      await plan(at(soonMs))(fixture);
     },
-    ask: (world) => world.live(),
+    request: (fixture) => fixture.live(),
     end: { ...registered, targets: "3 to 5", capacity: 3 },
     writesMin: 3,
   },
   {
     what: "a scheduled action runs while something else moves",
-    async given(world) {
-      await register(world);
-      await plan(at(soonMs))(world);
+    async given(fixture) {
+      await register(fixture);
+      await plan(at(soonMs))(fixture);
     },
-    async ask(world) {
-      world.isMoving = true;
-      await world.live();
+    async request(fixture) {
+      fixture.isMoving = true;
+      await fixture.live();
     },
     end: { ...registered, targets: "3 to 5", capacity: 3 },
     writesMin: 3,
   },
   {
     what: "a scheduled action runs repeatedly",
-    async given(world) {
-      await register(world);
-      await plan("rate(100 minutes)", soonMs)(world);
+    async given(fixture) {
+      await register(fixture);
+      await plan("rate(100 minutes)", soonMs)(fixture);
     },
-    ask: (world) => world.live(),
+    request: (fixture) => fixture.live(),
     end: { ...planned, targets: "3 to 5", capacity: 3 },
     writesMin: 3,
   },
 ];
 
 recordedTransitionsContract<
-  World,
+  CrashFixture,
   Outside,
   Found,
   | "register"
@@ -399,11 +407,11 @@ recordedTransitionsContract<
 >({
   name: "scalable target",
   kinds: null,
-  open: (memory, outside) => World.open(memory, outside),
-  outside: (world) => world.outside,
-  settled: (world) => world.live(),
-  found: (world) => Promise.resolve(world.found()),
-  moves: {
+  open: (memory, outside) => CrashFixture.open(memory, outside),
+  outside: (fixture) => fixture.outside,
+  settled: (fixture) => fixture.live(),
+  found: (fixture) => Promise.resolve(fixture.found()),
+  steps: {
     register: [
       "a target is registered",
       "a target is registered above what there is",

@@ -20,7 +20,7 @@ const full = () => Object.assign(new Error("ENOSPC: no space left on device"), {
 
 class Bench implements AsyncDisposable {
   readonly clock = new SteppedClock();
-  readonly wanted: number[] = [];
+  readonly expected: number[] = [];
   refusal: string | null = null;
   refuses: (changes: readonly DocumentChange[]) => boolean = () => false;
   alarms!: Alarms;
@@ -46,11 +46,11 @@ class Bench implements AsyncDisposable {
         capacity: () => Promise.resolve({ desired, running: desired, isMoving: false }),
         scale(_, to) {
           if (bench.refusal !== null) return Promise.reject(new Error(bench.refusal));
-          bench.wanted.push((desired = to));
+          bench.expected.push((desired = to));
           return Promise.resolve({ done: Promise.resolve() });
         },
       },
-      newId: () => `id ${bench.wanted.length}`,
+      newId: () => `id ${bench.expected.length}`,
       limits: scalingLimits,
     });
     return bench;
@@ -81,7 +81,7 @@ test("a scaling activity whose final write fails on a full disk becomes Successf
     return refuses;
   };
   await bench.scaling.register(target);
-  assert.deepEqual(bench.wanted, [2]);
+  assert.deepEqual(bench.expected, [2]);
   await eventually(() => refused === 1);
   assert.deepEqual(bench.statuses, ["InProgress"]);
   isFull = false;

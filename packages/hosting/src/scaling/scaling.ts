@@ -238,9 +238,9 @@ export class Scaling implements AsyncDisposable {
     if (to === found.desired) return await this.#put({ ...record, correcting: null });
     const { minCapacity, maxCapacity } = target;
     const isOut = to > found.desired;
-    const said = isOut ? `minimum capacity was set to ${minCapacity}` : `maximum capacity was set to ${maxCapacity}`;
+    const message = isOut ? `minimum capacity was set to ${minCapacity}` : `maximum capacity was set to ${maxCapacity}`;
     const { actionName } = correcting;
-    const cause = actionName === null ? said : `${said} while scheduled action name ${actionName} was triggered`;
+    const cause = actionName === null ? message : `${message} while scheduled action name ${actionName} was triggered`;
     const decision = { do: "scale", to, direction: isOut ? "out" : "in" } as const;
     // If the correction cannot start, its activity reports the failure. The bounds apply nevertheless.
     await this.#scale(target, decision, { from: found.desired, cooldownMs: 0, cause, correcting });
@@ -303,7 +303,7 @@ export class Scaling implements AsyncDisposable {
       if (capacity === null) throw new Error(`${target.resourceId} no longer exists`);
       if (capacity.isMoving) return;
       const state = this.#state(record, capacity);
-      const wanted =
+      const requested =
         policy.type === "StepScaling"
           ? await stepCapacity(this.#reading, policy, event, state)
           : await trackingCapacity(this.#reading, record.policies, {
@@ -312,8 +312,8 @@ export class Scaling implements AsyncDisposable {
               capacity,
               steadySinceMs: steadySince(record, state.nowMs),
             });
-      if (wanted === null) return;
-      const decision = decideCapacity(wanted, state);
+      if (requested === null) return;
+      const decision = decideCapacity(requested, state);
       const cause = `monitor alarm ${event.definition.name} in state ${event.status.state} triggered policy ${policy.name}`;
       if (decision.do === "nothing") return this.#notScaled(record, decision.because, cause, capacity);
       signal.throwIfAborted();
@@ -354,13 +354,13 @@ export class Scaling implements AsyncDisposable {
     const correcting = change.correcting === undefined ? record.correcting : { ...change.correcting, activityId: id };
     const activities = this.#kept([...record.activities, activity]);
     await this.#put({ ...record, ...cooldowns, activities, correcting });
-    const begun = await resources.scale(target, to, this.#tasks.signal).catch((error: unknown) => asError(error));
-    if (begun instanceof Error) {
-      await this.#ended(target, activity, begun.message);
-      return begun;
+    const started = await resources.scale(target, to, this.#tasks.signal).catch((error: unknown) => asError(error));
+    if (started instanceof Error) {
+      await this.#ended(target, activity, started.message);
+      return started;
     }
     this.#changes.run(async (closing) => {
-      const failure = await begun.done.then(
+      const failure = await started.done.then(
         () => null,
         (error: unknown) => asError(error).message,
       );

@@ -79,7 +79,7 @@ test("a schedule has no times before its start or after its end", () => {
 });
 
 test("the error for an invalid schedule says what is wrong", () => {
-  for (const [expression, told] of [
+  for (const [expression, pattern] of [
     ["every day", /at\(\.\.\.\), rate/],
     ["rate(0 minutes)", /not a rate/],
     ["rate(5 weeks)", /not a rate/],
@@ -94,7 +94,7 @@ test("the error for an invalid schedule says what is wrong", () => {
   ] as const)
     assert.throws(
       () => nextRunMs(schedule(expression), 0),
-      (error) => error instanceof ScheduleError && told.test(error.message),
+      (error) => error instanceof ScheduleError && pattern.test(error.message),
       expression,
     );
   assert.throws(() => nextRunMs(schedule("cron(0 10 * * ? *)", { timezone: "Mars/Crater" }), 0), ScheduleError);

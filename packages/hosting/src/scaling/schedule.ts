@@ -77,8 +77,8 @@ function cronPattern(body: string): string {
 
 /** Converts days of the week to numbers from 0 (Sunday). Numbers after `#` and steps after `/` are not changed. */
 function weekDays(field: string): string {
-  const parts = field.split(",").map((part) =>
-    part.replace(
+  const segments = field.split(",").map((segment) =>
+    segment.replace(
       /^(\d)(-(\d))?(L)?/,
       (_, from: string, range: string | undefined, to: string | undefined, last = "") => {
         const day = (text: string): number => {
@@ -91,5 +91,5 @@ function weekDays(field: string): string {
       },
     ),
   );
-  return parts.join(",");
+  return segments.join(",");
 }

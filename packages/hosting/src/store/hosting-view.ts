@@ -168,7 +168,8 @@ export class HostingView implements AsyncDisposable {
       try {
         for await (const batch of documents.changes(since, closing)) {
           since = batch.version;
-          for (const { document, ...place } of batch.changes) this.#apply({ ...place, body: document?.body ?? null });
+          for (const { document, ...location } of batch.changes)
+            this.#apply({ ...location, body: document?.body ?? null });
           for (const [name, deleted] of this.#deleted) if (deleted <= since) this.#deleted.delete(name);
           this.#notify(batch.changes);
         }
@@ -292,8 +293,8 @@ class KnownRecords {
     if (records === undefined) return;
     for (const url of facts?.modelDataUrls ?? []) this.modelData.add(url);
     for (const url of records.get(key)?.modelDataUrls ?? []) this.modelData.remove(url);
-    for (const place of facts?.outputs ?? []) this.outputs.add(place);
-    for (const place of records.get(key)?.outputs ?? []) this.outputs.remove(place);
+    for (const location of facts?.outputs ?? []) this.outputs.add(location);
+    for (const location of records.get(key)?.outputs ?? []) this.outputs.remove(location);
     this.#count(facts, 1);
     this.#count(records.get(key) ?? null, -1);
     if (facts === null) records.delete(key);

@@ -24,7 +24,7 @@ const everything: ListQuery = {
   limit: 10,
 };
 
-const turn = () => new Promise<void>((resolve) => setImmediate(resolve));
+const nextTick = () => new Promise<void>((resolve) => setImmediate(resolve));
 
 async function kindOf(rows: readonly Row[], documents = new MemoryDocuments()): Promise<RecordKind<Row>> {
   const kind = new RecordKind<Row>("row", { documents, orders: sortValues, logger: silentLogger });
@@ -33,14 +33,14 @@ async function kindOf(rows: readonly Row[], documents = new MemoryDocuments()): 
 }
 
 /** Returns the expected listing from filtering and sorting all rows. */
-function expectedOf(rows: readonly Row[], { sortBy, isDescending, ...asked }: ListQuery): readonly string[] {
+function expectedOf(rows: readonly Row[], { sortBy, isDescending, ...requested }: ListQuery): readonly string[] {
   const first = (row: Row) => ({ created: row.createdMs, name: "", status: row.state.at })[sortBy];
   const within = (ms: number, { fromMs, untilMs }: ListQuery["created"]) =>
     (fromMs === null || ms >= fromMs) && (untilMs === null || ms < untilMs);
   const sorted = rows
-    .filter((row) => row.name.toLowerCase().includes(asked.nameContains.toLowerCase()))
-    .filter((row) => within(row.createdMs, asked.created) && within(row.modifiedMs, asked.modified))
-    .filter((row) => asked.status === null || row.state.at === asked.status)
+    .filter((row) => row.name.toLowerCase().includes(requested.nameContains.toLowerCase()))
+    .filter((row) => within(row.createdMs, requested.created) && within(row.modifiedMs, requested.modified))
+    .filter((row) => requested.status === null || row.state.at === requested.status)
     .toSorted((a, b) => {
       const [x, y] = [first(a), first(b)];
       if (x !== y) return x < y ? -1 : 1;
@@ -69,18 +69,18 @@ test("property: all pages together are the matching rows in order, for any listi
   });
   const selector = ({ name }: Row) => name.toLowerCase();
   await fc.assert(
-    fc.asyncProperty(fc.uniqueArray(row, { selector, maxLength: 14 }), question, async (rows, asked) => {
+    fc.asyncProperty(fc.uniqueArray(row, { selector, maxLength: 14 }), question, async (rows, requested) => {
       const kind = await kindOf(rows);
       const found: string[] = [];
       for (let after: ListingPosition | null = null; ;) {
-        const { page, hasMore }: ListingPage<Row> = await listPage(kind, { ...asked, after }, turn);
-        assert.ok(page.length <= asked.limit);
+        const { page, hasMore }: ListingPage<Row> = await listPage(kind, { ...requested, after }, nextTick);
+        assert.ok(page.length <= requested.limit);
         found.push(...page.map(({ name }) => name));
         const last = page.at(-1);
         if (!hasMore || last === undefined) break;
         after = { name: last.name, createdMs: last.createdMs, status: last.state.at };
       }
-      assert.deepEqual(found, expectedOf(rows, { ...asked, after: null }));
+      assert.deepEqual(found, expectedOf(rows, { ...requested, after: null }));
     }),
     { numRuns: 300 },
   );
@@ -106,15 +106,19 @@ test("a page of ten of 2,000 rows reads eleven, also in the middle, and a time r
   }));
   const documents = new CountedDocuments();
   const kind = await kindOf(rows, documents);
-  const first = await listPage(kind, everything, turn);
+  const first = await listPage(kind, everything, nextTick);
   assert.deepEqual([first.page[0]?.name, first.page.length, first.hasMore], ["m-01999", 10, true]);
   assert.equal(documents.readCount, 11);
   documents.readCount = 0;
-  const middle = await listPage(kind, { ...everything, after: { name: "m-01000", createdMs: 2000, status: "" } }, turn);
+  const middle = await listPage(
+    kind,
+    { ...everything, after: { name: "m-01000", createdMs: 2000, status: "" } },
+    nextTick,
+  );
   assert.deepEqual([middle.page[0]?.name, middle.hasMore], ["m-00999", true]);
   assert.equal(documents.readCount, 11);
   documents.readCount = 0;
-  const between = await listPage(kind, { ...everything, created: { fromMs: 1500, untilMs: 1505 } }, turn);
+  const between = await listPage(kind, { ...everything, created: { fromMs: 1500, untilMs: 1505 } }, nextTick);
   assert.deepEqual(
     [between.page.map(({ name }) => name).at(-1), between.page.length, between.hasMore],
     ["m-00500", 5, false],

@@ -69,8 +69,8 @@ export async function listPage<Value extends Listed>(
   const isPicky = filter !== null || !acceptsAll(query);
   for (let after = startOf(query), isFirst = true; ; isFirst = false) {
     if (isPicky || !isFirst) await nextTick();
-    const wanted = isPicky ? readAtOnceMax : limit + 1 - found.length;
-    const { records, next } = await kind.page({ order: sortBy, isDescending, after, limit: wanted });
+    const desired = isPicky ? readAtOnceMax : limit + 1 - found.length;
+    const { records, next } = await kind.page({ order: sortBy, isDescending, after, limit: desired });
     for (const { value } of records) {
       if (isAfterTimeRange(value, query)) return { page: found, hasMore: false };
       if (!matches(value, query) || filter?.(value) === false) continue;

@@ -10,26 +10,26 @@ test("property: an object is model data while a model's location is its key or a
   const url = fc.tuple(bucket, key).map(([name, path]) => `s3://${name}/${path}`);
   fc.assert(
     fc.property(fc.array(url, { maxLength: 12 }), fc.array(fc.nat()), bucket, key, (urls, removals, name, path) => {
-      const places = new ModelDataLocations();
+      const locations = new ModelDataLocations();
       const left = [...urls];
-      for (const each of urls) places.add(each);
+      for (const each of urls) locations.add(each);
       for (const at of removals) {
         const [removed] = left.splice(at % (left.length + 1), 1);
-        if (removed !== undefined) places.remove(removed);
+        if (removed !== undefined) locations.remove(removed);
       }
       const isCovered = left.some((each) => {
-        const place = parseS3Uri(each);
-        return place?.bucket === name && path.startsWith(place.key);
+        const destination = parseS3Uri(each);
+        return destination?.bucket === name && path.startsWith(destination.key);
       });
-      assert.equal(places.covers({ bucket: name, key: path }), isCovered);
+      assert.equal(locations.covers({ bucket: name, key: path }), isCovered);
     }),
   );
 });
 
 test("a location that is no S3 URI is no location of model data", () => {
   assert.equal(parseS3Uri("https://bucket.s3.amazonaws.com/%zz"), null);
-  const places = new ModelDataLocations();
-  places.add("https://s3.amazonaws.com/bucket/%zz");
-  places.remove("https://s3.amazonaws.com/bucket/%zz");
-  assert.equal(places.covers({ bucket: "bucket", key: "%zz" }), false);
+  const locations = new ModelDataLocations();
+  locations.add("https://s3.amazonaws.com/bucket/%zz");
+  locations.remove("https://s3.amazonaws.com/bucket/%zz");
+  assert.equal(locations.covers({ bucket: "bucket", key: "%zz" }), false);
 });

@@ -1,7 +1,7 @@
 import { parseS3Uri } from "../definitions/index.ts";
 
 /** An S3 object, or a prefix of objects. */
-interface Place {
+interface Location {
   readonly bucket: string;
   readonly key: string;
 }
@@ -18,31 +18,31 @@ export class ModelDataLocations {
   readonly #buckets = new Map<string, BucketLocations>();
 
   add(url: string): void {
-    const place = parseS3Uri(url);
-    if (place === null) return;
-    const { bucket, key } = place;
-    const places = this.#buckets.get(bucket) ?? { counts: new Map(), lengths: new Map() };
-    this.#buckets.set(bucket, places);
-    if (count(places.counts, key, 1) === 1) count(places.lengths, key.length, 1);
+    const location = parseS3Uri(url);
+    if (location === null) return;
+    const { bucket, key } = location;
+    const locations = this.#buckets.get(bucket) ?? { counts: new Map(), lengths: new Map() };
+    this.#buckets.set(bucket, locations);
+    if (count(locations.counts, key, 1) === 1) count(locations.lengths, key.length, 1);
   }
 
   /** Removes a location that was added before. */
   remove(url: string): void {
-    const place = parseS3Uri(url);
-    if (place === null) return;
-    const { bucket, key } = place;
-    const places = this.#buckets.get(bucket);
-    if (places === undefined) return;
-    if (count(places.counts, key, -1) === 0) count(places.lengths, key.length, -1);
-    if (places.counts.size === 0) this.#buckets.delete(bucket);
+    const location = parseS3Uri(url);
+    if (location === null) return;
+    const { bucket, key } = location;
+    const locations = this.#buckets.get(bucket);
+    if (locations === undefined) return;
+    if (count(locations.counts, key, -1) === 0) count(locations.lengths, key.length, -1);
+    if (locations.counts.size === 0) this.#buckets.delete(bucket);
   }
 
   /** Returns true if an object is one of the added objects, or has one of the added prefixes. */
-  covers({ bucket, key }: Place): boolean {
-    const places = this.#buckets.get(bucket);
-    if (places === undefined) return false;
-    for (const length of places.lengths.keys()) {
-      if (length <= key.length && places.counts.has(key.slice(0, length))) return true;
+  covers({ bucket, key }: Location): boolean {
+    const locations = this.#buckets.get(bucket);
+    if (locations === undefined) return false;
+    for (const length of locations.lengths.keys()) {
+      if (length <= key.length && locations.counts.has(key.slice(0, length))) return true;
     }
     return false;
   }

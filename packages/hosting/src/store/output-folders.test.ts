@@ -4,33 +4,33 @@ import * as fc from "fast-check";
 import { OutputFolders } from "./output-folders.ts";
 import { configOutputFolders, endpointOutputFolders } from "./recorded-outputs.ts";
 
-const owners = (places: OutputFolders, key: string) => {
-  const found = places.find({ bucket: "b", key });
+const owners = (locations: OutputFolders, key: string) => {
+  const found = locations.find({ bucket: "b", key });
   return found === null ? null : [...found.owners].toSorted();
 };
 
 test("the longest matching folder decides an object's owner", () => {
-  const places = new OutputFolders();
-  places.add({ url: "s3://b/captures", owner: null });
-  places.add({ url: "s3://b/captures/one/", owner: "one" });
-  places.add({ url: "s3://b/answers", owner: "one" });
-  places.add({ url: "s3://b/answers/", owner: "two" });
-  assert.deepEqual(owners(places, "captures/one/x"), ["one"]);
-  assert.deepEqual(owners(places, "captures/gone/x"), []);
-  assert.deepEqual(owners(places, "answers/1.out"), ["one", "two"]);
-  for (const key of ["captures", "captures-of-mine/x", "other", ""]) assert.equal(owners(places, key), null, key);
-  assert.equal(places.find({ bucket: "c", key: "captures/one/x" }), null);
+  const locations = new OutputFolders();
+  locations.add({ url: "s3://b/captures", owner: null });
+  locations.add({ url: "s3://b/captures/one/", owner: "one" });
+  locations.add({ url: "s3://b/answers", owner: "one" });
+  locations.add({ url: "s3://b/answers/", owner: "two" });
+  assert.deepEqual(owners(locations, "captures/one/x"), ["one"]);
+  assert.deepEqual(owners(locations, "captures/gone/x"), []);
+  assert.deepEqual(owners(locations, "answers/1.out"), ["one", "two"]);
+  for (const key of ["captures", "captures-of-mine/x", "other", ""]) assert.equal(owners(locations, key), null, key);
+  assert.equal(locations.find({ bucket: "c", key: "captures/one/x" }), null);
 });
 
 test("a folder is an output folder as long as it has an owner", () => {
-  const places = new OutputFolders();
-  const place = { url: "s3://b", owner: "one" };
-  places.add(place);
-  places.add(place);
-  places.remove(place);
-  assert.deepEqual(owners(places, "anything"), ["one"]);
-  places.remove(place);
-  assert.equal(owners(places, "anything"), null);
+  const locations = new OutputFolders();
+  const location = { url: "s3://b", owner: "one" };
+  locations.add(location);
+  locations.add(location);
+  locations.remove(location);
+  assert.deepEqual(owners(locations, "anything"), ["one"]);
+  locations.remove(location);
+  assert.equal(owners(locations, "anything"), null);
 });
 
 test("property: the folder found is the longest one that contains the key", () => {
@@ -38,11 +38,11 @@ test("property: the folder found is the longest one that contains the key", () =
   const key = fc.array(part, { maxLength: 5 }).map((parts) => parts.join("/"));
   fc.assert(
     fc.property(fc.array(key, { maxLength: 6 }), key, (folders, sought) => {
-      const places = new OutputFolders();
-      for (const folder of folders) places.add({ url: `s3://b/${folder}`, owner: folder });
+      const locations = new OutputFolders();
+      for (const folder of folders) locations.add({ url: `s3://b/${folder}`, owner: folder });
       const all = folders.map((folder) => folder.replace(/\/+$/, "")).map((each) => (each === "" ? "" : `${each}/`));
       const longest = all.filter((each) => sought.startsWith(each)).toSorted((x, y) => y.length - x.length)[0];
-      assert.equal(places.find({ bucket: "b", key: sought })?.prefix, longest);
+      assert.equal(locations.find({ bucket: "b", key: sought })?.prefix, longest);
     }),
   );
 });

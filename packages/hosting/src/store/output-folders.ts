@@ -23,43 +23,43 @@ type OwnerCounts = Map<string, number>;
 export class OutputFolders {
   readonly #buckets = new Map<string, Map<string, OwnerCounts>>();
 
-  add(place: OutputFolder): void {
-    this.#change(place, 1);
+  add(location: OutputFolder): void {
+    this.#change(location, 1);
   }
 
   /** Removes a folder that was added before. */
-  remove(place: OutputFolder): void {
-    this.#change(place, -1);
+  remove(location: OutputFolder): void {
+    this.#change(location, -1);
   }
 
   /** Returns the owners of an object's output prefix; null for an object that is no output. */
   find({ bucket, key }: { readonly bucket: string; readonly key: string }): OutputOwners | null {
-    const places = this.#buckets.get(bucket);
-    if (places === undefined) return null;
+    const locations = this.#buckets.get(bucket);
+    if (locations === undefined) return null;
     // A prefix ends with a slash or is the whole bucket, so the key has one candidate for each of its slashes.
     for (let slash = key.lastIndexOf("/"); slash >= 0; slash = slash === 0 ? -1 : key.lastIndexOf("/", slash - 1)) {
       const prefix = key.slice(0, slash + 1);
-      const counts = places.get(prefix);
+      const counts = locations.get(prefix);
       if (counts !== undefined) return found(prefix, counts);
     }
-    const whole = places.get("");
-    return whole === undefined ? null : found("", whole);
+    const complete = locations.get("");
+    return complete === undefined ? null : found("", complete);
   }
 
   #change({ url, owner }: OutputFolder, by: 1 | -1): void {
-    const place = parseS3Uri(url);
-    if (place === null) return;
-    const prefix = folderPrefix(place.key);
-    const places = this.#buckets.get(place.bucket) ?? new Map<string, OwnerCounts>();
-    this.#buckets.set(place.bucket, places);
-    const counts = places.get(prefix) ?? new Map<string, number>();
-    places.set(prefix, counts);
+    const location = parseS3Uri(url);
+    if (location === null) return;
+    const prefix = folderPrefix(location.key);
+    const locations = this.#buckets.get(location.bucket) ?? new Map<string, OwnerCounts>();
+    this.#buckets.set(location.bucket, locations);
+    const counts = locations.get(prefix) ?? new Map<string, number>();
+    locations.set(prefix, counts);
     const name = owner ?? "";
     const count = (counts.get(name) ?? 0) + by;
     if (count > 0) counts.set(name, count);
     else counts.delete(name);
-    if (counts.size === 0) places.delete(prefix);
-    if (places.size === 0) this.#buckets.delete(place.bucket);
+    if (counts.size === 0) locations.delete(prefix);
+    if (locations.size === 0) this.#buckets.delete(location.bucket);
   }
 }
 

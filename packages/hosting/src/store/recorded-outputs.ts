@@ -31,9 +31,9 @@ export function transformOutputFolders({ name, request }: TransformJobRecord): r
 function outputsOf({ asyncInference, dataCapture }: OutputConfigs, owner: string | null): readonly OutputFolder[] {
   const { S3OutputPath: output, S3FailurePath: failure } = asyncInference?.OutputConfig ?? {};
   const outputs = [output, failure].flatMap((url) => {
-    const place = parseS3Uri(url ?? "");
+    const location = parseS3Uri(url ?? "");
     // Leading slashes are removed because the writers of outputs remove them, too.
-    return place === null ? [] : [{ url: `s3://${place.bucket}/${place.key.replace(/^\/+/, "")}`, owner }];
+    return location === null ? [] : [{ url: `s3://${location.bucket}/${location.key.replace(/^\/+/, "")}`, owner }];
   });
   if (dataCapture === undefined) return outputs;
   const { DestinationS3Uri: url } = dataCapture;

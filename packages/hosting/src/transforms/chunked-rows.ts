@@ -7,7 +7,7 @@ const turnBytes = 64 * 1024;
 export class ChunkedRows {
   readonly #of: YieldOptions;
   readonly #encoding: "utf8" | "latin1";
-  readonly #pieces: Buffer[] = [];
+  readonly #chunks: Buffer[] = [];
   #text = "";
   #readBytes = 0;
 
@@ -25,13 +25,13 @@ export class ChunkedRows {
   }
 
   async next(): Promise<void> {
-    this.#pieces.push(Buffer.from(this.#text, this.#encoding));
+    this.#chunks.push(Buffer.from(this.#text, this.#encoding));
     this.#text = "";
     this.#readBytes = 0;
     await this.#of.loopQueue.next(this.#of.signal);
   }
 
   whole(): Buffer {
-    return Buffer.concat([...this.#pieces, Buffer.from(this.#text, this.#encoding)]);
+    return Buffer.concat([...this.#chunks, Buffer.from(this.#text, this.#encoding)]);
   }
 }

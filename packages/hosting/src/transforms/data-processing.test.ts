@@ -4,7 +4,7 @@ import { EventLoopQueue } from "@galatea/base";
 import { filterRows, processResponse, type DataProcessing } from "./data-processing.ts";
 import { parseJsonPath } from "./json-path.ts";
 
-const pieceBytes = 64 * 1024;
+const chunkBytes = 64 * 1024;
 
 const joining: DataProcessing = {
   format: "jsonlines",
@@ -15,7 +15,7 @@ const joining: DataProcessing = {
 const rowsOf = (count: number, row: (index: number) => string) =>
   Buffer.from(Array.from({ length: count }, (_, index) => `${row(index)}\n`).join(""));
 const inputs = (count: number) => rowsOf(count, (index) => `{"id":${index},"x":[${index},"${"a".repeat(40)}"]}`);
-const answers = (count: number) => rowsOf(count, (index) => `{"label":"ä${index}"}`);
+const responses = (count: number) => rowsOf(count, (index) => `{"label":"ä${index}"}`);
 
 function turnsOf() {
   const loopQueue = new EventLoopQueue();
@@ -40,14 +40,14 @@ async function roundsOf<Result>(task: Promise<Result>): Promise<{ result: Result
 
 test("the rows of a long response are joined in order, in chunks that yield to the event loop", async () => {
   const count = 30_000;
-  const [answer, rows] = [answers(count), inputs(count)];
-  const { result, rounds } = await roundsOf(processResponse(answer, rows, joining, turnsOf()));
+  const [reply, rows] = [responses(count), inputs(count)];
+  const { result, rounds } = await roundsOf(processResponse(reply, rows, joining, turnsOf()));
   const lines = result.toString("utf8").trimEnd().split("\n");
   assert.equal(lines.length, count);
   for (const index of [0, 1, 12_345, count - 1])
     assert.deepEqual(JSON.parse(lines[index]!), { id: index, SageMakerOutput: { label: `ä${index}` } });
-  const pieces = (answer.length + rows.length) / pieceBytes;
-  assert.ok(rounds >= pieces - 3, `${rounds} ticks of the event loop for ${pieces} chunks`);
+  const chunkCount = (reply.length + rows.length) / chunkBytes;
+  assert.ok(rounds >= chunkCount - 3, `${rounds} ticks of the event loop for ${chunkCount} chunks`);
 });
 
 test("an unsplit payload is filtered in chunks, and without filters its bytes are unchanged", async () => {
@@ -56,7 +56,7 @@ test("an unsplit payload is filtered in chunks, and without filters its bytes ar
   const { result, rounds } = await roundsOf(filterRows(payload, joining, turnsOf()));
   assert.equal(result.recordCount, count);
   assert.deepEqual(result.body.toString().split("\n")[12_345], `[12345,"${"a".repeat(40)}"]`);
-  assert.ok(rounds >= payload.length / pieceBytes - 3, `${rounds} rounds of the event loop`);
+  assert.ok(rounds >= payload.length / chunkBytes - 3, `${rounds} rounds of the event loop`);
   const bytes = Buffer.from([0xff, 0x2c, 0xc3, 0x0a]);
   const csv: DataProcessing = { format: "csv", inputFilter: null, outputFilter: null, joinsInput: true };
   assert.deepEqual((await filterRows(bytes, csv, turnsOf())).body, bytes);
@@ -64,14 +64,14 @@ test("an unsplit payload is filtered in chunks, and without filters its bytes ar
 
 test("joining stops at the next chunk when the job is aborted", async () => {
   const of = turnsOf();
-  const processed = processResponse(answers(30_000), inputs(30_000), joining, of);
+  const processed = processResponse(responses(30_000), inputs(30_000), joining, of);
   of.abort.abort(new Error("stopped"));
   await assert.rejects(processed, /stopped/);
 });
 
 test("a response with another number of rows than its payload is rejected", async () => {
   await assert.rejects(
-    processResponse(answers(2), inputs(3), joining, turnsOf()),
+    processResponse(responses(2), inputs(3), joining, turnsOf()),
     /the container returned 2 rows for 3: the input cannot be joined to its output/,
   );
 });

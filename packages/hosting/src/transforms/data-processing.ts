@@ -54,19 +54,19 @@ export function filterRow(row: Buffer, { format, inputFilter }: DataProcessing):
  * document.
  */
 export async function processResponse(
-  answer: Buffer,
+  response: Buffer,
   rows: Buffer | null,
   processing: DataProcessing,
   of: YieldOptions,
 ): Promise<Buffer> {
   const { format, joinsInput } = processing;
   if (format === "json") {
-    return Buffer.from(processedRow(stripLineEnd(answer).toString("utf8"), rows, processing));
+    return Buffer.from(processedRow(stripLineEnd(response).toString("utf8"), rows, processing));
   }
   const originals = joinsInput ? nonEmptyLines(rows ?? Buffer.alloc(0)) : null;
   const processed = new ChunkedRows(of, "utf8");
   let answeredCount = 0;
-  for (const line of nonEmptyLines(answer)) {
+  for (const line of nonEmptyLines(response)) {
     answeredCount += 1;
     const row = originals?.next();
     if (row?.done === true) continue;
@@ -103,9 +103,9 @@ export function* nonEmptyLines(text: Buffer): Generator<Buffer, void> {
   }
 }
 
-function processedRow(answer: string, row: Buffer | null, processing: DataProcessing): string {
+function processedRow(response: string, row: Buffer | null, processing: DataProcessing): string {
   const { format, outputFilter, joinsInput } = processing;
-  const joined = joinsInput && row !== null ? joinedRow(row.toString("utf8"), answer, format) : answer;
+  const joined = joinsInput && row !== null ? joinedRow(row.toString("utf8"), response, format) : response;
   return outputFilter === null ? joined : picked(joined, format, outputFilter);
 }
 
@@ -113,10 +113,10 @@ function processedRow(answer: string, row: Buffer | null, processing: DataProces
  * Joins a row and its response. CSV: the response's columns are appended. JSON object: the response is an additional
  * attribute. Any other JSON value is wrapped in an object.
  */
-function joinedRow(row: string, answer: string, format: RowFormat): string {
-  if (format === "csv") return `${row},${answer}`;
+function joinedRow(row: string, result: string, format: RowFormat): string {
+  if (format === "csv") return `${row},${result}`;
   const input = parsed(row, "the input");
-  const output = parsed(answer, "the container's response");
+  const output = parsed(result, "the container's response");
   const joined = isJsonObject(input)
     ? { ...input, SageMakerOutput: output }
     : { SageMakerInput: input, SageMakerOutput: output };

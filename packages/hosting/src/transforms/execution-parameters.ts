@@ -12,14 +12,14 @@ const strategies: Readonly<Record<string, NonNullable<ExecutionParameters["Batch
  */
 export function readExecutionParameters(text: string | null): ExecutionParameters {
   if (text === null || text.trim() === "") return {};
-  let told: unknown;
+  let reported: unknown;
   try {
-    told = JSON.parse(text);
+    reported = JSON.parse(text);
   } catch (error) {
     throw transformClientError("the container's /execution-parameters is not JSON", { cause: error });
   }
-  if (typeof told !== "object" || told === null) return {};
-  const { MaxConcurrentTransforms, MaxPayloadInMB, BatchStrategy } = told as Record<string, unknown>;
+  if (typeof reported !== "object" || reported === null) return {};
+  const { MaxConcurrentTransforms, MaxPayloadInMB, BatchStrategy } = reported as Record<string, unknown>;
   const strategy = strategies[String(BatchStrategy)];
   return {
     ...(isCount(MaxConcurrentTransforms) ? { MaxConcurrentTransforms } : {}),

@@ -44,8 +44,8 @@ async function* listedObjects(
     for (const { key, byteLength } of page.objects) {
       if (isFolderPlaceholder({ key, byteLength })) continue;
       const output = { bucket: target.bucket, key: outputKey(key, source.key, target) };
-      const place = { bucket: source.bucket, key };
-      yield { place, output, ordinal, siblingKey: await findSiblingOutput(store, place, source.key) };
+      const location = { bucket: source.bucket, key };
+      yield { place: location, output, ordinal, siblingKey: await findSiblingOutput(store, location, source.key) };
       ordinal += 1;
     }
     startAfter = page.nextStartAfter;
@@ -61,9 +61,9 @@ async function findSiblingOutput(
   { bucket, key }: S3Location,
   prefix: string,
 ): Promise<string | null> {
-  const twin = siblingKey(key, prefix);
-  if (twin === null) return null;
-  return (await nullIfAbsent(store.head(bucket, twin))) === null ? null : twin;
+  const fake = siblingKey(key, prefix);
+  if (fake === null) return null;
+  return (await nullIfAbsent(store.head(bucket, fake))) === null ? null : fake;
 }
 
 async function* manifestObjects(
@@ -78,11 +78,11 @@ async function* manifestObjects(
   const listed = new Set(names);
   for (const [ordinal, name] of names.entries()) {
     if (ordinal <= (after?.ordinal ?? -1)) continue;
-    const place = { bucket: prefix.bucket, key: prefix.key + name };
-    const output = { bucket: target.bucket, key: outputKey(place.key, prefix.key, target) };
-    const twin = siblingKey(place.key, prefix.key);
-    const isListed = twin !== null && listed.has(twin.slice(prefix.key.length));
-    yield { place, output, ordinal, siblingKey: isListed ? twin : null };
+    const location = { bucket: prefix.bucket, key: prefix.key + name };
+    const output = { bucket: target.bucket, key: outputKey(location.key, prefix.key, target) };
+    const fake = siblingKey(location.key, prefix.key);
+    const isListed = fake !== null && listed.has(fake.slice(prefix.key.length));
+    yield { place: location, output, ordinal, siblingKey: isListed ? fake : null };
   }
 }
 

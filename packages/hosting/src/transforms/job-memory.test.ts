@@ -14,8 +14,8 @@ test("waiting objects get memory in the order of their requests, except that the
   const { memory } = open();
   const [first, second, third] = [memory.open(), memory.open(), memory.open()];
   using _first = first;
-  const held = second.tryHold(90);
-  assert.ok(held !== null);
+  const lease = second.tryHold(90);
+  assert.ok(lease !== null);
   assert.equal(third.tryHold(20), null);
   const order: string[] = [];
   const waits = third.hold(20, never).then(() => order.push("third"));
@@ -28,7 +28,7 @@ test("waiting objects get memory in the order of their requests, except that the
   await new Promise(setImmediate);
   // The second object is the oldest now, so it no longer waits.
   assert.deepEqual(order, ["second"]);
-  held.shrinkTo(10);
+  lease.shrinkTo(10);
   await Promise.all([waits, later]);
   assert.deepEqual(order, ["second", "third"]);
   second[Symbol.dispose]();
@@ -42,10 +42,10 @@ test("a job's memory is taken from the budget of all requests and released when 
     using one = memory.open();
     using other = memory.open();
     one.tryHold(60);
-    const held = await other.hold(40, never);
+    const lease = await other.hold(40, never);
     assert.equal(budget.usedBytes, 100);
-    held.shrinkTo(30);
-    held.shrinkTo(35);
+    lease.shrinkTo(30);
+    lease.shrinkTo(35);
     assert.equal(budget.usedBytes, 90);
   }
   assert.deepEqual([budget.usedBytes, memory.usedBytes], [0, 0]);
@@ -56,17 +56,17 @@ test("a cancelled wait lets the next object proceed, and memory granted to an en
   using first = memory.open();
   const second = memory.open();
   using third = memory.open();
-  const held = first.tryHold(90);
-  const leaving = new AbortController();
-  const large = second.hold(50, leaving.signal);
+  const lease = first.tryHold(90);
+  const disconnect = new AbortController();
+  const large = second.hold(50, disconnect.signal);
   const small = third.hold(10, never);
-  leaving.abort(new Error("stopped"));
+  disconnect.abort(new Error("stopped"));
   await assert.rejects(large, /stopped/);
   await small;
   assert.equal(memory.usedBytes, 100);
   const late = second.hold(50, never);
   second[Symbol.dispose]();
-  held?.[Symbol.dispose]();
+  lease?.[Symbol.dispose]();
   await late;
   assert.equal(memory.usedBytes, 10);
 });

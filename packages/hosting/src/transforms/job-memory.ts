@@ -66,13 +66,13 @@ export class JobMemory {
 
   #take(account: ObjectMemory, bytes: number, signal: AbortSignal): Promise<void> {
     return new Promise((resolve, reject) => {
-      const leave = () => {
+      const disconnect = () => {
         this.#waiting.delete(waiting);
         reject(signal.reason as Error);
         this.#admit();
       };
       const admit = () => {
-        signal.removeEventListener("abort", leave);
+        signal.removeEventListener("abort", disconnect);
         this.#waiting.delete(waiting);
         this.#took(bytes);
         resolve();
@@ -80,7 +80,7 @@ export class JobMemory {
       const waiting: Waiting = { account, bytes, admit };
       if (signal.aborted) return reject(signal.reason as Error);
       this.#waiting.add(waiting);
-      signal.addEventListener("abort", leave, { once: true });
+      signal.addEventListener("abort", disconnect, { once: true });
       this.#admit();
     });
   }
@@ -128,7 +128,7 @@ export class ObjectMemory implements Disposable {
 
   /** Reserves bytes; returns null if they are not available now. */
   tryHold(bytes: number): BytesLease | null {
-    return this.#account.tryTake(bytes) ? this.#held(bytes) : null;
+    return this.#account.tryTake(bytes) ? this.#lease(bytes) : null;
   }
 
   /** Reserves bytes, and waits until they are available. Rejects with the signal's reason. */
@@ -136,7 +136,7 @@ export class ObjectMemory implements Disposable {
     const now = this.tryHold(bytes);
     if (now !== null) return now;
     await this.#account.take(bytes, signal);
-    return this.#held(bytes);
+    return this.#lease(bytes);
   }
 
   [Symbol.dispose](): void {
@@ -147,19 +147,19 @@ export class ObjectMemory implements Disposable {
     this.#account.closed();
   }
 
-  #held(bytes: number): BytesLease {
+  #lease(bytes: number): BytesLease {
     this.#bytes += bytes;
-    const held = new BytesLease(bytes, (given) => {
+    const lease = new BytesLease(bytes, (input) => {
       if (this.#isClosed) return;
-      this.#bytes -= given;
-      this.#account.release(given);
+      this.#bytes -= input;
+      this.#account.release(input);
     });
     // The account was disposed during the wait.
     if (this.#isClosed) {
       this.#account.release(bytes);
       this.#bytes -= bytes;
     }
-    return held;
+    return lease;
   }
 }
 
@@ -179,10 +179,10 @@ export class BytesLease implements Disposable {
 
   /** Frees all bytes above `bytes`. Does nothing if the reservation is not larger. */
   shrinkTo(bytes: number): void {
-    const given = this.#bytes - bytes;
-    if (given <= 0) return;
+    const input = this.#bytes - bytes;
+    if (input <= 0) return;
     this.#bytes = bytes;
-    this.#release(given);
+    this.#release(input);
   }
 
   [Symbol.dispose](): void {

@@ -167,15 +167,15 @@ export class JobRun {
         await this.#end(object, {}, signal);
         continue;
       }
-      const answered = Promise.withResolvers<void>();
-      const done = this.#transform(object, { ...work, onResponse: answered.resolve }, signal)
+      const responded = Promise.withResolvers<void>();
+      const done = this.#transform(object, { ...work, onResponse: responded.resolve }, signal)
         .catch(work.fail)
         .finally(() => {
           finishing.delete(done);
-          answered.resolve();
+          responded.resolve();
         });
       finishing.add(done);
-      await answered.promise;
+      await responded.promise;
       if (finishing.size >= finishingMax) await Promise.race(finishing);
     }
     await Promise.all(finishing);

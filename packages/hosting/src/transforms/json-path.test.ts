@@ -63,8 +63,8 @@ test("outputKey keeps the path of an object below the prefix of the input", () =
 test("the progress of a job is the last object before the first unfinished one, and the finished objects after it", () => {
   const order = new ObjectProgress(null);
   const object = (ordinal: number) => {
-    const place = { bucket: "bkt", key: `k${ordinal}` };
-    return { place, output: place, ordinal, siblingKey: null };
+    const location = { bucket: "bkt", key: `k${ordinal}` };
+    return { place: location, output: location, ordinal, siblingKey: null };
   };
   for (const ordinal of [0, 1, 2]) order.begun(object(ordinal));
   assert.deepEqual(order.ended(object(2)), { after: null, doneKeys: ["k2"] });

@@ -8,7 +8,7 @@ const carriageReturn = 0x0d;
 export class LineSplitter implements RecordSplitter {
   readonly #recordBytesMax: number;
   /** Chunks of the current line. */
-  #pieces: Buffer[] = [];
+  #chunks: Buffer[] = [];
   #byteLength = 0;
   #lineCount = 0;
 
@@ -16,15 +16,15 @@ export class LineSplitter implements RecordSplitter {
     this.#recordBytesMax = recordBytesMax;
   }
 
-  push(piece: Buffer): readonly SourceRecord[] {
+  push(chunk: Buffer): readonly SourceRecord[] {
     const records: SourceRecord[] = [];
     let from = 0;
-    for (let at = piece.indexOf(newline); at >= 0; at = piece.indexOf(newline, from)) {
-      this.#keep(piece.subarray(from, at + 1));
+    for (let at = chunk.indexOf(newline); at >= 0; at = chunk.indexOf(newline, from)) {
+      this.#keep(chunk.subarray(from, at + 1));
       this.#close(records);
       from = at + 1;
     }
-    if (from < piece.length) this.#keep(piece.subarray(from));
+    if (from < chunk.length) this.#keep(chunk.subarray(from));
     return records;
   }
 
@@ -34,9 +34,9 @@ export class LineSplitter implements RecordSplitter {
     return records;
   }
 
-  #keep(piece: Buffer): void {
-    this.#pieces.push(piece);
-    this.#byteLength += piece.length;
+  #keep(chunk: Buffer): void {
+    this.#chunks.push(chunk);
+    this.#byteLength += chunk.length;
     if (this.#byteLength > this.#recordBytesMax + 2) {
       throw transformClientError(
         `line ${this.#lineCount + 1} is longer than the ${this.#recordBytesMax} bytes of a payload`,
@@ -45,10 +45,10 @@ export class LineSplitter implements RecordSplitter {
   }
 
   #close(records: SourceRecord[]): void {
-    const [only] = this.#pieces;
+    const [only] = this.#chunks;
     const framed =
-      this.#pieces.length === 1 && only !== undefined ? only : Buffer.concat(this.#pieces, this.#byteLength);
-    this.#pieces = [];
+      this.#chunks.length === 1 && only !== undefined ? only : Buffer.concat(this.#chunks, this.#byteLength);
+    this.#chunks = [];
     this.#byteLength = 0;
     this.#lineCount += 1;
     const content = stripLineEnd(framed);

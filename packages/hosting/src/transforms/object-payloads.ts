@@ -25,8 +25,8 @@ export async function* objectPayloads(
   }
   const splitter = openSplitter(splitType, bytesMax);
   const packer = new PayloadPacker(strategy, bytesMax);
-  for await (const piece of body as AsyncIterable<Buffer>) {
-    for (const record of splitter.push(piece)) {
+  for await (const chunk of body as AsyncIterable<Buffer>) {
+    for (const record of splitter.push(chunk)) {
       const full = packer.push(packed(record, plan));
       if (full !== null) yield full;
     }
@@ -52,12 +52,12 @@ async function wholePayload(
   { bytesMax, of }: { readonly bytesMax: number; readonly of: YieldOptions },
 ): Promise<Payload> {
   const tooLong = () => transformClientError(`the object is longer than the ${bytesMax} bytes of MaxPayloadInMB`);
-  const whole = await readToBuffer(body, bytesMax, tooLong);
-  if (processing === null) return { body: whole, recordCount: 1, originals: null };
+  const complete = await readToBuffer(body, bytesMax, tooLong);
+  if (processing === null) return { body: complete, recordCount: 1, originals: null };
   const { format, joinsInput } = processing;
-  const originals = joinsInput ? whole : null;
-  if (format === "json") return { body: filterRow(whole, processing), recordCount: 1, originals };
-  return { ...(await filterRows(whole, processing, of)), originals };
+  const originals = joinsInput ? complete : null;
+  if (format === "json") return { body: filterRow(complete, processing), recordCount: 1, originals };
+  return { ...(await filterRows(complete, processing, of)), originals };
 }
 
 export function appendLineEnd(text: Buffer): Buffer {

@@ -13,10 +13,10 @@ export interface ObjectSource {
 
 export async function openObjectSource(
   store: Pick<ObjectStore, "get">,
-  place: S3Location,
+  location: S3Location,
   { isGzip, bytesMax }: { readonly isGzip: boolean; readonly bytesMax: number | null },
 ): Promise<ObjectSource> {
-  const { head, body } = await store.get(place.bucket, place.key);
+  const { head, body } = await store.get(location.bucket, location.key);
   const tooLong = () =>
     transformClientError(`the object is longer than the ${bytesMax} bytes of MaxPayloadInMB, and SplitType is None`);
   if (!isGzip) {
@@ -26,10 +26,10 @@ export async function openObjectSource(
   }
   let byteLength = 0;
   const bounded = new Transform({
-    transform(piece: Buffer, _encoding, done) {
-      byteLength += piece.length;
+    transform(chunk: Buffer, _encoding, done) {
+      byteLength += chunk.length;
       if (bytesMax !== null && byteLength > bytesMax) done(tooLong());
-      else done(null, piece);
+      else done(null, chunk);
     },
   });
   const inflated = pipeline(body, createGunzip(), bounded, () => {});

@@ -56,14 +56,14 @@ export async function transformObject(
   const either = AbortSignal.any([signal, over.signal]);
   using memory = options.memory.open();
   const part = { ...options, memory };
-  const pieces = isOneRequest(plan, shape)
+  const chunks = isOneRequest(plan, shape)
     ? streamedResponse(place, part, either)
     : inChunks(orderedResponses(place, part, either));
   let failure: { readonly error: unknown } | null = null;
   // Keeps the original error, because the store replaces errors of the body by its own.
   const told = async function* () {
     try {
-      yield* pieces;
+      yield* chunks;
       options.onResponse();
     } catch (error) {
       failure = { error: toSourceError(error) };
@@ -91,26 +91,26 @@ function isOneRequest({ splitType, processing }: TransformPlan, { strategy, payl
 }
 
 async function* streamedResponse(
-  place: InputObject["place"],
+  location: InputObject["place"],
   { store, plan, shape, instance, memory }: ObjectChunk,
   signal: AbortSignal,
 ): AsyncGenerator<Buffer> {
   await memory.hold(streamBytes + instance.hopBytes, signal);
   const bounds = { isGzip: plan.isGzip, bytesMax: shape.payloadBytesMax };
-  const first = await openObjectSource(store, place, bounds);
+  const first = await openObjectSource(store, location, bounds);
   // Without a payload limit, the request uses chunked encoding, as SageMaker's does.
   const byteLength = shape.payloadBytesMax === null ? null : first.byteLength;
   let unused: Readable | null = first.body;
   const body = async () => {
-    const opened = unused ?? (await openObjectSource(store, place, bounds)).body;
+    const opened = unused ?? (await openObjectSource(store, location, bounds)).body;
     unused = null;
     return opened;
   };
   let lastByte: number | undefined;
   try {
-    for await (const piece of instance.invokeStreaming({ body, byteLength }, signal)) {
-      lastByte = piece.at(-1) ?? lastByte;
-      yield piece;
+    for await (const chunk of instance.invokeStreaming({ body, byteLength }, signal)) {
+      lastByte = chunk.at(-1) ?? lastByte;
+      yield chunk;
     }
     if (plan.assemblesLines && lastByte !== undefined && lastByte !== 0x0a) yield Buffer.from("\n");
   } finally {
@@ -121,17 +121,17 @@ async function* streamedResponse(
 
 /** Sends requests while slots are free. Yields the responses in the order of the requests. */
 async function* orderedResponses(
-  place: InputObject["place"],
+  location: InputObject["place"],
   options: ObjectChunk,
   signal: AbortSignal,
 ): AsyncGenerator<Buffer> {
   const { store, plan, shape, memory, loopQueue } = options;
-  const source = await openObjectSource(store, place, { isGzip: plan.isGzip, bytesMax: null });
+  const source = await openObjectSource(store, location, { isGzip: plan.isGzip, bytesMax: null });
   const bytes = payloadBytes(source, options);
   const payloads = objectPayloads(source, plan, shape, { loopQueue, signal });
-  const asked: Promise<BufferedResponse>[] = [];
+  const call: Promise<BufferedResponse>[] = [];
   const next = async function* () {
-    const first = await asked.shift();
+    const first = await call.shift();
     if (first === undefined) return;
     yield first.answer;
     first.held[Symbol.dispose]();
@@ -140,29 +140,29 @@ async function* orderedResponses(
     // Reserves memory for the incomplete record, which is not in a payload yet.
     await memory.hold(bytes, signal);
     for (;;) {
-      while (asked.length > shape.concurrency) yield* next();
-      let held = memory.tryHold(bytes);
-      while (held === null && asked.length > 0) {
+      while (call.length > shape.concurrency) yield* next();
+      let lease = memory.tryHold(bytes);
+      while (lease === null && call.length > 0) {
         yield* next();
-        held = memory.tryHold(bytes);
+        lease = memory.tryHold(bytes);
       }
-      held ??= await memory.hold(bytes, signal);
+      lease ??= await memory.hold(bytes, signal);
       const payload = await payloads.next();
       if (payload.done === true) {
-        held[Symbol.dispose]();
+        lease[Symbol.dispose]();
         break;
       }
       const { body, originals } = payload.value;
-      held.shrinkTo(body.length + (originals?.length ?? 0));
-      const answer = requestPayload(payload.value, held, options, signal);
+      lease.shrinkTo(body.length + (originals?.length ?? 0));
+      const response = requestPayload(payload.value, lease, options, signal);
       // Without this line, a request that fails before it is awaited would be an unhandled rejection.
-      answer.catch(() => {});
-      asked.push(answer);
+      response.catch(() => {});
+      call.push(response);
     }
-    while (asked.length > 0) yield* next();
+    while (call.length > 0) yield* next();
   } finally {
     source.body.destroy();
-    await Promise.allSettled(asked);
+    await Promise.allSettled(call);
   }
 }
 
@@ -183,42 +183,42 @@ interface BufferedResponse {
 async function requestPayload(
   { body, originals }: Payload,
   payload: BytesLease,
-  { instance, plan, shape, memory, responseSizes: answers, loopQueue }: ObjectChunk,
+  { instance, plan, shape, memory, responseSizes: responses, loopQueue }: ObjectChunk,
   signal: AbortSignal,
 ): Promise<BufferedResponse> {
   const answerBytesMax = Math.floor(responsesBytesMax / shape.concurrency);
   using _payload = payload;
   for (;;) {
-    const answerHeldBytes = Math.min(answerBytesMax, Math.max(firstResponseBytes, answers.bytesMax));
-    const held = await memory.hold(answerHeldBytes + instance.hopBytes, signal);
+    const answerHeldBytes = Math.min(answerBytesMax, Math.max(firstResponseBytes, responses.bytesMax));
+    const lease = await memory.hold(answerHeldBytes + instance.hopBytes, signal);
     try {
-      const answer = await instance.invoke(
+      const response = await instance.invoke(
         { body, responseBytesMax: answerBytesMax, responseBufferedBytes: answerHeldBytes },
         signal,
       );
       const { processing, assemblesLines } = plan;
       const result =
-        processing === null ? answer : await processResponse(answer, originals, processing, { loopQueue, signal });
+        processing === null ? response : await processResponse(response, originals, processing, { loopQueue, signal });
       const ended = assemblesLines && result.length > 0 ? appendLineEnd(result) : result;
-      held.shrinkTo(ended.length);
-      return { answer: ended, held };
+      lease.shrinkTo(ended.length);
+      return { answer: ended, held: lease };
     } catch (error) {
-      held[Symbol.dispose]();
+      lease[Symbol.dispose]();
       if (!(error instanceof ResponseExceedsReservation)) throw error;
-      answers.bytesMax = Math.max(answers.bytesMax, 2 * answerHeldBytes);
+      responses.bytesMax = Math.max(responses.bytesMax, 2 * answerHeldBytes);
     }
   }
 }
 
 /** Joins short responses to chunks of at least `chunkBytes`. */
-async function* inChunks(answers: AsyncGenerator<Buffer>): AsyncGenerator<Buffer> {
+async function* inChunks(responses: AsyncGenerator<Buffer>): AsyncGenerator<Buffer> {
   let short: Buffer[] = [];
   let byteLength = 0;
-  for await (const answer of answers) {
-    short.push(answer);
-    byteLength += answer.length;
+  for await (const response of responses) {
+    short.push(response);
+    byteLength += response.length;
     if (byteLength < chunkBytes) continue;
-    yield* short.length === 1 ? [answer] : [Buffer.concat(short, byteLength)];
+    yield* short.length === 1 ? [response] : [Buffer.concat(short, byteLength)];
     short = [];
     byteLength = 0;
   }

@@ -48,10 +48,10 @@ class JoinedRecords {
   }
 
   take(): Buffer {
-    const taken = this.#buffer.subarray(0, this.#byteLength);
+    const received = this.#buffer.subarray(0, this.#byteLength);
     this.#buffer = Buffer.alloc(0);
     this.#byteLength = 0;
-    return taken;
+    return received;
   }
 
   #grow(byteLength: number): void {

@@ -9,25 +9,25 @@ const magic = Buffer.from([0x0a, 0x23, 0xd7, 0xce]);
 
 /** Encodes a record as MXNet does: the record is split wherever it contains the magic number at a multiple of four. */
 function recordIo(content: Buffer): Buffer {
-  const parts: Buffer[] = [];
+  const chunks: Buffer[] = [];
   let from = 0;
   for (let at = 0; at + 4 <= content.length; at += 4) {
     if (!content.subarray(at, at + 4).equals(magic)) continue;
-    parts.push(content.subarray(from, at));
+    chunks.push(content.subarray(from, at));
     from = at + 4;
   }
-  parts.push(content.subarray(from));
+  chunks.push(content.subarray(from));
   const kind = (index: number) => {
-    if (parts.length === 1) return 0;
+    if (chunks.length === 1) return 0;
     if (index === 0) return 1;
-    return index === parts.length - 1 ? 3 : 2;
+    return index === chunks.length - 1 ? 3 : 2;
   };
   return Buffer.concat(
-    parts.map((part, index) => {
+    chunks.map((chunk, index) => {
       const header = Buffer.alloc(8);
       magic.copy(header);
-      header.writeUInt32LE(((kind(index) << 29) | part.length) >>> 0, 4);
-      return Buffer.concat([header, part, Buffer.alloc((4 - (part.length % 4)) % 4)]);
+      header.writeUInt32LE(((kind(index) << 29) | chunk.length) >>> 0, 4);
+      return Buffer.concat([header, chunk, Buffer.alloc((4 - (chunk.length % 4)) % 4)]);
     }),
   );
 }
@@ -46,27 +46,31 @@ function tfRecord(content: Buffer): Buffer {
 const line = (content: Buffer) => Buffer.concat([content, Buffer.from("\n")]);
 const framings = { Line: line, RecordIO: recordIo, TFRecord: tfRecord } as const;
 
-function split(format: RecordFormat, pieces: readonly Buffer[], bytesMax = 10_000) {
+function split(format: RecordFormat, chunks: readonly Buffer[], bytesMax = 10_000) {
   const splitter = openSplitter(format, bytesMax);
-  return [...pieces.flatMap((piece) => splitter.push(piece)), ...splitter.end()];
+  return [...chunks.flatMap((chunk) => splitter.push(chunk)), ...splitter.end()];
 }
 
-function cut(whole: Buffer, places: readonly number[]): Buffer[] {
-  const at = [0, ...places.map((place) => place % (whole.length + 1)).toSorted((a, b) => a - b), whole.length];
-  return at.slice(1).map((end, index) => whole.subarray(at[index], end));
+function cut(complete: Buffer, positions: readonly number[]): Buffer[] {
+  const at = [
+    0,
+    ...positions.map((position) => position % (complete.length + 1)).toSorted((a, b) => a - b),
+    complete.length,
+  ];
+  return at.slice(1).map((end, index) => complete.subarray(at[index], end));
 }
 
 const bytes = uint8Array({ maxLength: 60 }).map((each) => Buffer.from(each));
-const withMagic = array(oneof(bytes, constant(magic)), { maxLength: 6 }).map((parts) => Buffer.concat(parts));
+const withMagic = array(oneof(bytes, constant(magic)), { maxLength: 6 }).map((chunks) => Buffer.concat(chunks));
 const text = string({ minLength: 1, maxLength: 30 }).map((each) => Buffer.from(each.replaceAll(/[\r\n]/g, "x")));
 
 for (const format of ["Line", "RecordIO", "TFRecord"] as const) {
   test(`${format}: the same records are found however the object is chunked`, () => {
     const records = array(format === "Line" ? text : withMagic, { maxLength: 12 });
     hold(
-      property(records, array(nat(), { maxLength: 8 }), (contents, places) => {
+      property(records, array(nat(), { maxLength: 8 }), (contents, positions) => {
         const framed = contents.map(framings[format]);
-        const found = split(format, cut(Buffer.concat(framed), places));
+        const found = split(format, cut(Buffer.concat(framed), positions));
         assert.deepEqual(
           found.map((each) => each.content.toString("hex")),
           contents.map((each) => each.toString("hex")),
@@ -90,9 +94,9 @@ for (const format of ["Line", "RecordIO", "TFRecord"] as const) {
   });
 
   test(`${format}: a record longer than a payload is rejected before all of it has arrived`, () => {
-    const whole = framings[format](Buffer.alloc(200, "a"));
+    const complete = framings[format](Buffer.alloc(200, "a"));
     assert.throws(
-      () => openSplitter(format, 100).push(whole.subarray(0, 190)),
+      () => openSplitter(format, 100).push(complete.subarray(0, 190)),
       /longer than the 100 bytes of a payload/,
     );
   });

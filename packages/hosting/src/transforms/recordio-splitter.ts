@@ -19,8 +19,8 @@ export class RecordIoSplitter implements RecordSplitter {
     this.#recordBytesMax = recordBytesMax;
   }
 
-  push(piece: Buffer): readonly SourceRecord[] {
-    this.#queue.push(piece);
+  push(chunk: Buffer): readonly SourceRecord[] {
+    this.#queue.push(chunk);
     const records: SourceRecord[] = [];
     for (;;) {
       const head = this.#queue.peek(recordIoHeaderBytes);
@@ -44,10 +44,10 @@ export class RecordIoSplitter implements RecordSplitter {
   }
 
   #add(part: RecordIoHeader["part"], framed: Buffer, content: Buffer): void {
-    const hasBegun = this.#framed.length > 0;
+    const hasStarted = this.#framed.length > 0;
     const continues = part === "middle" || part === "last";
-    if (part === null || hasBegun !== continues) throw this.#damaged("has parts in an invalid order");
-    if (hasBegun) {
+    if (part === null || hasStarted !== continues) throw this.#damaged("has parts in an invalid order");
+    if (hasStarted) {
       const number = Buffer.alloc(4);
       number.writeUInt32LE(recordIoMagic);
       this.#contents.push(number);

@@ -7,7 +7,7 @@ export interface SourceRecord {
 
 /** Splits bytes that arrive in chunks into records. Throws TransformError for an invalid or too long record. */
 export interface RecordSplitter {
-  push(piece: Buffer): readonly SourceRecord[];
+  push(chunk: Buffer): readonly SourceRecord[];
   /** Ends the input. */
   end(): readonly SourceRecord[];
 }

@@ -19,8 +19,8 @@ export class TfRecordSplitter implements RecordSplitter {
     this.#recordBytesMax = recordBytesMax;
   }
 
-  push(piece: Buffer): readonly SourceRecord[] {
-    this.#queue.push(piece);
+  push(chunk: Buffer): readonly SourceRecord[] {
+    this.#queue.push(chunk);
     const records: SourceRecord[] = [];
     for (;;) {
       const header = this.#queue.peek(headerBytes);

@@ -143,8 +143,8 @@ export class TransformInstance implements AsyncDisposable {
   }
 
   async executionParameters(signal: AbortSignal): Promise<ExecutionParameters> {
-    const said = await this.#member.invoked[0]?.container.executionParameters(signal);
-    return readExecutionParameters(said ?? null);
+    const text = await this.#member.invoked[0]?.container.executionParameters(signal);
+    return readExecutionParameters(text ?? null);
   }
 
   /** Sets the number of concurrent requests. Call it before the first request. */
@@ -168,15 +168,15 @@ export class TransformInstance implements AsyncDisposable {
 
   /** Yields a response of any length in chunks. Retries only before the first chunk. */
   async *invokeStreaming(sent: StreamedTransformRequest, signal: AbortSignal): AsyncGenerator<Buffer> {
-    const begun = await this.#attempted(signal, async () => {
-      const pieces = this.#exchange(sent, signal);
-      return { pieces, first: await pieces.next() };
+    const started = await this.#attempted(signal, async () => {
+      const chunks = this.#exchange(sent, signal);
+      return { pieces: chunks, first: await chunks.next() };
     });
     try {
-      if (begun.first.done !== true) yield begun.first.value;
-      yield* begun.pieces;
+      if (started.first.done !== true) yield started.first.value;
+      yield* started.pieces;
     } finally {
-      await begun.pieces.return(undefined);
+      await started.pieces.return(undefined);
     }
   }
 
@@ -186,7 +186,7 @@ export class TransformInstance implements AsyncDisposable {
   }
 
   async #attempted<Value>(signal: AbortSignal, attempt: () => Promise<Value>): Promise<Value> {
-    const { plan, fleet, log: tell } = this.#options;
+    const { plan, fleet, log: report } = this.#options;
     for (let count = 0; ; count++) {
       try {
         return await attempt();
@@ -198,7 +198,7 @@ export class TransformInstance implements AsyncDisposable {
           !isRetryable(error) ||
           count >= plan.retriesMax;
         if (isFinal) throw error;
-        tell(`a request is repeated (${count + 1} of ${plan.retriesMax}): ${textOf(error)}`);
+        report(`a request is repeated (${count + 1} of ${plan.retriesMax}): ${textOf(error)}`);
         await delay(fleet.clock, transformRetryDelayMs(count), signal);
       }
     }
@@ -214,14 +214,14 @@ export class TransformInstance implements AsyncDisposable {
     };
     const [only, ...more] = this.#member.invoked;
     if (only !== undefined && more.length === 0) return await this.#invokeExclusively(only, { body, admit }, signal);
-    const pieces: Buffer[] = [];
+    const chunks: Buffer[] = [];
     let byteLength = 0;
-    for await (const piece of this.#exchange({ body: () => Promise.resolve(body), byteLength: null }, signal)) {
-      byteLength += piece.length;
+    for await (const chunk of this.#exchange({ body: () => Promise.resolve(body), byteLength: null }, signal)) {
+      byteLength += chunk.length;
       admit(byteLength);
-      pieces.push(piece);
+      chunks.push(chunk);
     }
-    return Buffer.concat(pieces, byteLength);
+    return Buffer.concat(chunks, byteLength);
   }
 
   /** Sends a request to the only container of the instance, without the steps that a pipeline needs. */
@@ -231,7 +231,7 @@ export class TransformInstance implements AsyncDisposable {
     signal: AbortSignal,
   ): Promise<Buffer> {
     const { clock } = this.#options.fleet;
-    const place = await this.#slots.acquire(signal);
+    const location = await this.#slots.acquire(signal);
     const receivedNs = clock.monotonicNs();
     const hop = newChainHop(container);
     const trace = beginTrace({ targetModel: null }, [hop]);
@@ -242,7 +242,7 @@ export class TransformInstance implements AsyncDisposable {
       const { signal: limit } = deadline;
       const sent = { headers: this.#wholeHeaders, body, admit, signal: limit };
       const reply = await container.container.invokeBuffered(sent);
-      place[Symbol.dispose]();
+      location[Symbol.dispose]();
       hop.status = reply.status;
       if (reply.status >= 200 && reply.status <= 299) return reply.body;
       throw containerError(reply.status, reply.body.subarray(0, errorTextBytesMax).toString("utf8"), container.place);
@@ -250,7 +250,7 @@ export class TransformInstance implements AsyncDisposable {
       outcome = this.#endOf(error, deadline);
       throw deadline.hasExpired ? this.#timedOut() : error;
     } finally {
-      place[Symbol.dispose]();
+      location[Symbol.dispose]();
       const nowNs = clock.monotonicNs();
       recordOutcome(this.#metrics, { trace, outcome }, { nowNs, totalNs: nowNs - receivedNs });
     }
@@ -305,7 +305,7 @@ export class TransformInstance implements AsyncDisposable {
     const body = await sent.body();
     try {
       const reply = await chain.send(request, body, deadline.signal);
-      for await (const piece of reply.body as AsyncIterable<Buffer>) yield piece;
+      for await (const chunk of reply.body as AsyncIterable<Buffer>) yield chunk;
       outcome = { kind: "succeeded" };
     } catch (error) {
       outcome = this.#endOf(error, deadline);

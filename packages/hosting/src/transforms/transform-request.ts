@@ -86,9 +86,9 @@ export function transformPlan(request: TransformRequest): TransformPlan {
 }
 
 function placeOf(uri: string): S3Location {
-  const place = parseS3Uri(uri);
-  if (place === null) throw validationError(`${uri} is not an S3 URI.`);
-  return place;
+  const location = parseS3Uri(uri);
+  if (location === null) throw validationError(`${uri} is not an S3 URI.`);
+  return location;
 }
 
 function sourceKind(type: string): "prefix" | "manifest" {
@@ -99,12 +99,12 @@ function sourceKind(type: string): "prefix" | "manifest" {
 
 /** Returns the data processing of a job; null if it has none. */
 function processingOf(
-  { DataProcessing: asked = {}, TransformInput: input, MaxPayloadInMB: mebibytes }: TransformRequest,
+  { DataProcessing: requested = {}, TransformInput: input, MaxPayloadInMB: mebibytes }: TransformRequest,
   splitType: TransformPlan["splitType"],
 ): DataProcessing | null {
-  const inputFilter = filterOf("InputFilter", asked.InputFilter);
-  const outputFilter = filterOf("OutputFilter", asked.OutputFilter);
-  const joinsInput = asked.JoinSource === "Input";
+  const inputFilter = filterOf("InputFilter", requested.InputFilter);
+  const outputFilter = filterOf("OutputFilter", requested.OutputFilter);
+  const joinsInput = requested.JoinSource === "Input";
   if (inputFilter === null && outputFilter === null && !joinsInput) return null;
   const format = rowFormatOfType(input.ContentType ?? "", splitType === "Line");
   if (format === null || splitType === "RecordIO" || splitType === "TFRecord") {
@@ -150,10 +150,10 @@ const concurrencyMax = 100;
 export function chooseRequestShape(request: TransformRequest, container: ExecutionParameters): RequestShape {
   const mebibytes = request.MaxPayloadInMB ?? container.MaxPayloadInMB ?? payloadMebibytesDefault;
   const payloadMebibytes = Math.min(mebibytes, payloadsMebibytesMax);
-  const asked = request.MaxConcurrentTransforms ?? 0;
-  const wanted = Math.max(1, asked > 0 ? asked : (container.MaxConcurrentTransforms ?? 1));
+  const requestCount = request.MaxConcurrentTransforms ?? 0;
+  const desired = Math.max(1, requestCount > 0 ? requestCount : (container.MaxConcurrentTransforms ?? 1));
   // The container's values have the same limits as a job's values.
-  const concurrency = Math.min(wanted, Math.floor(concurrencyMax / Math.max(1, payloadMebibytes)));
+  const concurrency = Math.min(desired, Math.floor(concurrencyMax / Math.max(1, payloadMebibytes)));
   return {
     concurrency: Math.max(1, concurrency),
     strategy: request.BatchStrategy ?? container.BatchStrategy ?? "MultiRecord",

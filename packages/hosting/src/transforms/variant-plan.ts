@@ -18,11 +18,11 @@ export function transformFootprint(job: PlannedJob): Footprint {
  * batch mode.
  */
 export function transformVariantPlan({ model, request, name, expectedBytes }: PlannedJob): VariantPlan {
-  const { TransformResources: resources, Environment: asked = {} } = request;
+  const { TransformResources: resources, Environment: requested = {} } = request;
   const batch = batchVariables(request);
   const withVariables = (container: ContainerDefinition): ContainerDefinition => ({
     ...container,
-    Environment: { ...container.Environment, ...asked, ...batch },
+    Environment: { ...container.Environment, ...requested, ...batch },
   });
   const containers = model.containers.map(withVariables);
   return {

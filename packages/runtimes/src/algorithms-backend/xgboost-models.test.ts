@@ -44,22 +44,22 @@ function servingOf(files: Readonly<Record<string, Buffer>>, settings: Settings =
   }
 }
 
-interface Asked {
+interface RequestedCall {
   readonly settings?: Settings;
   readonly body?: string | Buffer;
   readonly contentType?: string;
   readonly accept?: string;
 }
 
-function invoke(files: Readonly<Record<string, Buffer>>, asked: Asked = {}) {
-  const { body = csv, contentType = "text/csv", accept = "", settings = {} } = asked;
+function invoke(files: Readonly<Record<string, Buffer>>, requested: RequestedCall = {}) {
+  const { body = csv, contentType = "text/csv", accept = "", settings = {} } = requested;
   const response = predictXgboost(servingOf(files, settings), { bytes: Buffer.from(body), contentType, accept });
   return { ...response, text: Buffer.from(response.bytes).toString("utf8") };
 }
 
-function refused(files: Readonly<Record<string, Buffer>>, asked: Asked) {
+function refused(files: Readonly<Record<string, Buffer>>, requested: RequestedCall) {
   try {
-    invoke(files, asked);
+    invoke(files, requested);
   } catch (error) {
     assert.ok(error instanceof AlgorithmRequestError, String(error));
     return [error.status, error.message];
@@ -72,10 +72,10 @@ function assertClose(text: string, expected: XgboostVectors["models"][number]["p
   assert.equal(actual.length, expected.length, about);
   for (const [row, line] of actual.entries()) {
     const numbers = line.split(",").map(Number);
-    const wanted = [expected[row] as number | readonly number[]].flat();
-    assert.equal(numbers.length, wanted.length, about);
-    for (const [at, value] of wanted.entries()) {
-      assert.ok(Math.abs((numbers[at] as number) - value) <= 1e-6, `${about} row ${row}: ${line} ${wanted.join()}`);
+    const desired = [expected[row] as number | readonly number[]].flat();
+    assert.equal(numbers.length, desired.length, about);
+    for (const [at, value] of desired.entries()) {
+      assert.ok(Math.abs((numbers[at] as number) - value) <= 1e-6, `${about} row ${row}: ${line} ${desired.join()}`);
     }
   }
 }
@@ -109,22 +109,22 @@ test("equal rows get equal predictions from CSV with any delimiter and from libs
 });
 
 test("responses for every accepted type, transform jobs and SAGEMAKER_INFERENCE_OUTPUT have the formats of SageMaker's container", () => {
-  const whole = { body: csv.split("\n")[0] as string };
-  const score = invoke(logistic, whole).text.trim();
+  const complete = { body: csv.split("\n")[0] as string };
+  const score = invoke(logistic, complete).text.trim();
   const softprob = { "xgboost-model": fileOf("multi:softprob") };
-  const classes = invoke(softprob, whole).text.trim().replaceAll(",", ", ");
-  const forms = (accept: string, files = logistic) => invoke(files, { ...whole, accept }).text;
+  const classes = invoke(softprob, complete).text.trim().replaceAll(",", ", ");
+  const forms = (accept: string, files = logistic) => invoke(files, { ...complete, accept }).text;
   assert.equal(forms("application/json"), `{"predictions": [{"score": ${score}}]}`);
   assert.equal(forms("application/jsonlines"), `{"score": ${score}}\n`);
   assert.equal(forms("application/json", softprob), `{"predictions": [{"score": [${classes}]}]}`);
-  assert.equal(invoke(softprob, { ...whole, settings: { SAGEMAKER_BATCH: "True" } }).text, `[${classes}]\n`);
+  assert.equal(invoke(softprob, { ...complete, settings: { SAGEMAKER_BATCH: "True" } }).text, `[${classes}]\n`);
   const settings = { SAGEMAKER_INFERENCE_OUTPUT: "predicted_label, labels,probability,predicted_score" };
   const label = Number(score) > 0.5 ? 1 : 0;
   assert.equal(
-    invoke(logistic, { ...whole, settings, accept: "application/json" }).text,
+    invoke(logistic, { ...complete, settings, accept: "application/json" }).text,
     `{"predictions": [{"predicted_label": ${label}, "labels": [0, 1], "probability": ${score}, "predicted_score": NaN}]}`,
   );
-  assert.equal(invoke(logistic, { ...whole, settings }).text, `${label},"[0, 1]",${score},nan`);
+  assert.equal(invoke(logistic, { ...complete, settings }).text, `${label},"[0, 1]",${score},nan`);
 });
 
 test("a multi-model container responds in the formats recorded from SageMaker's multi-model server", () => {
@@ -215,12 +215,12 @@ test("a pickle is parsed without running code: pickles of anything but a Booster
   const stacked = Buffer.from("\x80\x04\x8c\x02os\x8c\x06system\x93.", "latin1");
   assert.throws(() => servingOf({ m: stacked }), /the pickle names 'os\.system'/);
   for (const form of ["pickle2", "pickle5"]) {
-    const whole = fileOf("binary:logistic", form);
-    for (let length = 0; length < whole.length; length += length < 300 ? 1 : 997) {
-      assert.throws(() => readPickledBooster(whole.subarray(0, length)), InferenceError, `${form} ${length}`);
+    const complete = fileOf("binary:logistic", form);
+    for (let length = 0; length < complete.length; length += length < 300 ? 1 : 997) {
+      assert.throws(() => readPickledBooster(complete.subarray(0, length)), InferenceError, `${form} ${length}`);
     }
-    for (let bit = 0; bit < 8 * whole.length; bit += bit < 400 ? 1 : 1999) {
-      const turned = Buffer.from(whole);
+    for (let bit = 0; bit < 8 * complete.length; bit += bit < 400 ? 1 : 1999) {
+      const turned = Buffer.from(complete);
       turned[bit >> 3] = (turned[bit >> 3] as number) ^ (1 << (bit & 7));
       try {
         predictXgboost(servingOf({ m: turned }), { bytes: Buffer.from(csv), contentType: "text/csv", accept: "" });

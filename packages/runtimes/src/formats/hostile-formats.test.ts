@@ -26,9 +26,9 @@ test("a pickled name that is not a string is rejected without printing the value
 });
 
 test("readPickle creates only objects of the classes that the caller names, and keeps only their state", () => {
-  const made = read("\x80\x02cown\nThing\n)\x81}X\x01\x00\x00\x00aK\x07sb.", ["own.Thing"]);
-  assert.ok(made instanceof PickledObject);
-  assert.deepEqual([made.className, [...made.state]], ["own.Thing", [["a", 7]]]);
+  const created = read("\x80\x02cown\nThing\n)\x81}X\x01\x00\x00\x00aK\x07sb.", ["own.Thing"]);
+  assert.ok(created instanceof PickledObject);
+  assert.deepEqual([created.className, [...created.state]], ["own.Thing", [["a", 7]]]);
   const foreign = { name: "PickleError", isForeign: true };
   assert.throws(() => read("\x80\x02cother\nThing\n)\x81."), {
     ...foreign,

@@ -36,11 +36,11 @@ export class PickledObject {
     this.className = className;
   }
 
-  /** Creates an instance of a class that the pickle has looked up. Throws PickleError if `made` is not such a class. */
-  static of(made: Pickled): PickledObject {
-    if (!(made instanceof Callable) || made.className === null)
+  /** Creates an instance of a class that the pickle has looked up. Throws PickleError if `created` is not such a class. */
+  static of(created: Pickled): PickledObject {
+    if (!(created instanceof Callable) || created.className === null)
       throw new PickleError("creates an object of something that is not a class");
-    return new PickledObject(made.className);
+    return new PickledObject(created.className);
   }
 }
 
@@ -104,8 +104,8 @@ class PickleMachine {
     toMark: () => this.#toMark(),
     top: () => this.#top(),
     skip: (count: number) => void this.#take(count),
-    remember: (place: number | null) => void this.#memo.set(place ?? this.#memo.size, this.#top()),
-    recall: (place: number) => this.#recall(place),
+    remember: (position: number | null) => void this.#memo.set(position ?? this.#memo.size, this.#top()),
+    recall: (position: number) => this.#recall(position),
     name: (name: string) => this.#name(name),
     call: (callee: Pickled, args: Pickled) => this.#call(callee, args),
     persistent: (id: Pickled) => this.#reader.persistent(id),
@@ -170,9 +170,9 @@ class PickleMachine {
     return values;
   }
 
-  #recall(place: number): Pickled {
-    if (!this.#memo.has(place)) throw new PickleError("refers to a missing value");
-    return this.#memo.get(place);
+  #recall(position: number): Pickled {
+    if (!this.#memo.has(position)) throw new PickleError("refers to a missing value");
+    return this.#memo.get(position);
   }
 
   #name(name: string): Callable {
@@ -211,8 +211,8 @@ type PickleHandlers = Readonly<{
   toMark(): Pickled[];
   top(): Pickled;
   skip(count: number): void;
-  remember(place: number | null): void;
-  recall(place: number): Pickled;
+  remember(position: number | null): void;
+  recall(position: number): Pickled;
   name(name: string): Pickled;
   call(callee: Pickled, args: Pickled): Pickled;
   persistent(id: Pickled): Pickled;

@@ -130,12 +130,14 @@ type Sizes = Pick<ZipEntry, "byteLength" | "packedBytes" | "headerOffset">;
 
 /** Replaces the sizes that do not fit into 32 bits: the extra field has their 64-bit values, in the order of the list below. */
 function wideSizes(extra: Buffer, sizes: Sizes): Sizes {
-  const places = (["byteLength", "packedBytes", "headerOffset"] as const).filter((each) => sizes[each] === wide.word);
-  if (places.length === 0) return sizes;
+  const locations = (["byteLength", "packedBytes", "headerOffset"] as const).filter(
+    (each) => sizes[each] === wide.word,
+  );
+  if (locations.length === 0) return sizes;
   for (let at = 0; at + 4 <= extra.byteLength; at += 4 + extra.readUInt16LE(at + 2)) {
     if (extra.readUInt16LE(at) !== wide.extra) continue;
-    if (at + 4 + 8 * places.length > extra.byteLength) throw damaged();
-    const found = places.map((each, index) => [each, Number(extra.readBigUInt64LE(at + 4 + 8 * index))] as const);
+    if (at + 4 + 8 * locations.length > extra.byteLength) throw damaged();
+    const found = locations.map((each, index) => [each, Number(extra.readBigUInt64LE(at + 4 + 8 * index))] as const);
     return { ...sizes, ...Object.fromEntries(found) };
   }
   // Without a 64-bit extra field, 0xffffffff is the size itself.

@@ -2,7 +2,7 @@ import { crc32, deflateRawSync } from "node:zlib";
 
 /** Returns a zip archive of these files. The first is stored, the others are deflated. */
 export function zipOf(files: Readonly<Record<string, Buffer>>): Buffer {
-  const parts: Buffer[] = [];
+  const chunks: Buffer[] = [];
   const directory: Buffer[] = [];
   let at = 0;
   for (const [index, [name, content]] of Object.entries(files).entries()) {
@@ -21,7 +21,7 @@ export function zipOf(files: Readonly<Record<string, Buffer>>): Buffer {
     directory.push(
       Buffer.concat([Buffer.from("PK\x01\x02", "latin1"), Buffer.from([20, 0]), facts, tail, Buffer.from(name)]),
     );
-    parts.push(local);
+    chunks.push(local);
     at += local.length;
   }
   const entries = Buffer.concat(directory);
@@ -31,5 +31,5 @@ export function zipOf(files: Readonly<Record<string, Buffer>>): Buffer {
   end.writeUInt16LE(directory.length, 10);
   end.writeUInt32LE(entries.length, 12);
   end.writeUInt32LE(at, 16);
-  return Buffer.concat([...parts, entries, end]);
+  return Buffer.concat([...chunks, entries, end]);
 }

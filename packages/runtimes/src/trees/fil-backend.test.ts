@@ -46,12 +46,12 @@ async function written(name: string, content = text): Promise<ModelSource> {
 }
 
 async function load(source: ModelSource, parameters: Readonly<Record<string, string>> = {}): Promise<LoadedModel> {
-  const given = Object.entries({ model_type: "lightgbm", is_classifier: "false", ...parameters });
+  const argument = Object.entries({ model_type: "lightgbm", is_classifier: "false", ...parameters });
   const config = completeConfig(
     parseConfigText(
       `backend: "fil" max_batch_size: 8 instance_group { kind: KIND_CPU }
        input { name: "input__0" data_type: TYPE_FP32 dims: 2 } output { name: "output__0" data_type: TYPE_FP32 dims: 1 }
-       ${given.map(([key, value]) => `parameters { key: "${key}" value { string_value: "${value}" } }`).join("\n")}`,
+       ${argument.map(([key, value]) => `parameters { key: "${key}" value { string_value: "${value}" } }`).join("\n")}`,
       "config.pbtxt",
     ),
     { directoryName: source.servedName, servedName: source.servedName, versionEntries: [], gpuCount: 0 },

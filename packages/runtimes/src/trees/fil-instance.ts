@@ -120,17 +120,17 @@ async function evaluate(
       ? null
       : output.block.byteOffset + firstRow * output.rowBytes;
   try {
-    const segments = rows.map((given, index): RequestRows => {
+    const segments = rows.map((input, index): RequestRows => {
       const request = {
-        rowsAt: given.rowCount === 0 ? 0 : placeInArena(given.tensor, arena, copies),
-        rowCount: given.rowCount,
+        rowsAt: input.rowCount === 0 ? 0 : placeInArena(input.tensor, arena, copies),
+        rowCount: input.rowCount,
         predictionsAt: offsetOf(predictions, index),
         contributionsAt: offsetOf(contributions, index),
         rowBytes: 4 * featureCount,
         predictionBytes: predictions?.rowBytes ?? 0,
         contributionBytes: contributions?.rowBytes ?? 0,
       };
-      firstRow += given.rowCount;
+      firstRow += input.rowCount;
       return request;
     });
     const { clock, modelName, runDeadlineMs, threadsMax } = dependencies;

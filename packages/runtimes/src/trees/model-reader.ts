@@ -26,14 +26,14 @@ export interface ReadingOptions {
  * model.
  */
 export class ModelReader implements AsyncDisposable {
-  readonly #places = new Semaphore(threadsMax);
+  readonly #locations = new Semaphore(threadsMax);
   #idle: Worker | null = null;
   /** Number of models that a thread has read. */
   readonly #readCounts = new WeakMap<Worker, number>();
 
   /** Reads a model. If the signal aborts, terminates the thread and rejects with the reason of the signal. */
   async read(options: ReadTreeModelOptions, { byteLength, signal }: ReadingOptions): Promise<TreeModel> {
-    using _place = await this.#places.acquire(signal);
+    using _place = await this.#locations.acquire(signal);
     const worker = this.#idle ?? this.#startThread();
     this.#idle = null;
     worker.ref();

@@ -24,12 +24,12 @@ test("sliceRows puts each row into exactly one slice, and no slice exceeds the l
         return request;
       });
       const slices = sliceRows(requests, rowSteps);
-      const rowsOf = (pieces: readonly RowSegment[]) =>
-        pieces.flatMap((piece) =>
-          Array.from({ length: piece.rowCount }, (_, row) => [
-            piece.rowsAt + row * rowBytes,
-            piece.predictionsAt! + row * predictionBytes,
-            piece.contributionsAt === null ? null : piece.contributionsAt + row * contributionBytes,
+      const rowsOf = (chunks: readonly RowSegment[]) =>
+        chunks.flatMap((chunk) =>
+          Array.from({ length: chunk.rowCount }, (_, row) => [
+            chunk.rowsAt + row * rowBytes,
+            chunk.predictionsAt! + row * predictionBytes,
+            chunk.contributionsAt === null ? null : chunk.contributionsAt + row * contributionBytes,
           ]),
         );
       assert.deepEqual(rowsOf(slices.flat()), rowsOf(requests));

@@ -21,7 +21,7 @@ export function sliceRows(requests: readonly RequestRows[], rowSteps: number): r
   const groupsMax = Math.floor(sliceStepsMax / rowSteps / groupRows);
   const sliceRowsMax = rowSteps > sliceStepsMax ? 1 : Math.max(1, groupsMax) * groupRows;
   const slices: RowSegment[][] = [];
-  let room = 0;
+  let capacity = 0;
   for (const {
     rowsAt,
     rowCount,
@@ -34,11 +34,11 @@ export function sliceRows(requests: readonly RequestRows[], rowSteps: number): r
     const behind = (at: number | null, byteLength: number) => (at === null ? null : at + byteLength);
     let first = 0;
     while (first < rowCount) {
-      if (room === 0) {
+      if (capacity === 0) {
         slices.push([]);
-        room = sliceRowsMax;
+        capacity = sliceRowsMax;
       }
-      const count = Math.min(room, rowCount - first);
+      const count = Math.min(capacity, rowCount - first);
       slices.at(-1)?.push({
         rowsAt: rowsAt + first * rowBytes,
         rowCount: count,
@@ -46,7 +46,7 @@ export function sliceRows(requests: readonly RequestRows[], rowSteps: number): r
         contributionsAt: behind(contributionsAt, first * contributionBytes),
       });
       first += count;
-      room -= count;
+      capacity -= count;
     }
   }
   return slices;

@@ -38,7 +38,7 @@ function modelOf(value: number): TreeModel {
   return { forest: compactForest(forest, { workspaceCount: threadCount + 1 }), outputForm: { kind: "scores" } };
 }
 
-interface Asked {
+interface RequestedCall {
   readonly id: number;
   readonly model: TreeModel;
   readonly sliceCount?: number;
@@ -46,7 +46,12 @@ interface Asked {
 }
 
 /** Runs `sliceCount` slices of equal length, and returns the predictions. */
-async function run({ id, model, sliceCount = 1, signal = new AbortController().signal }: Asked): Promise<number[]> {
+async function run({
+  id,
+  model,
+  sliceCount = 1,
+  signal = new AbortController().signal,
+}: RequestedCall): Promise<number[]> {
   const block = arena.allocate(8 * rowCount * sliceCount);
   block.bytes.fill(0);
   const slices: TreeRun["slices"] = Array.from({ length: sliceCount }, (_, slice) => [

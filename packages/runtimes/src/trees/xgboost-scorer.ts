@@ -38,10 +38,10 @@ export function readXgboostScorer(
 }
 
 function treeScorer(read: Forest, treesMax: number): XgboostScorer {
-  const whole: Forest = treesMax === 0 ? read : { ...read, trees: read.trees.slice(0, treesMax * read.outputCount) };
-  const forest = compactForest(whole, { workspaceCount: 1 });
+  const complete: Forest = treesMax === 0 ? read : { ...read, trees: read.trees.slice(0, treesMax * read.outputCount) };
+  const forest = compactForest(complete, { workspaceCount: 1 });
   const evaluator = new Evaluator(compileTraversal(), { forest, outputForm: { kind: "scores" } }, 0);
-  const { featureCount, outputCount, objective = "" } = whole;
+  const { featureCount, outputCount, objective = "" } = complete;
   return {
     featureCount,
     outputCount,

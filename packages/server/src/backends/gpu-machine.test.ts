@@ -21,7 +21,7 @@ test("TensorRT's libraries are found by their loader names, and missing ones are
   await writeFile(join(root, "etc/ld.so.cache"), "glibc-ld.so.cache1.1\0libcuda.so.1\0/usr/lib/libcuda.so.1\0");
   assert.deepEqual(missingTensorRtPrerequisites(await findGpuLibraries(root)), ["TensorRT (libnvinfer.so)"]);
   await writeFile(join(root, "usr/lib/x86_64-linux-gnu/libnvinfer.so.10"), "");
-  const whole = await findGpuLibraries(root);
-  assert.deepEqual(whole, { hasGpu: true, driver: "libcuda.so.1", tensorRt: "libnvinfer.so.10" });
-  assert.deepEqual(missingTensorRtPrerequisites(whole), []);
+  const complete = await findGpuLibraries(root);
+  assert.deepEqual(complete, { hasGpu: true, driver: "libcuda.so.1", tensorRt: "libnvinfer.so.10" });
+  assert.deepEqual(missingTensorRtPrerequisites(complete), []);
 });

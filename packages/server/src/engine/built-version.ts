@@ -58,26 +58,26 @@ export interface VersionBuildOptions {
 
 /** Builds versions within the memory budget. */
 export class VersionBuilder {
-  readonly #parts: BuilderDependencies;
+  readonly #dependencies: BuilderDependencies;
   /** Loaded models by their charge. The charge is corrected when a model reports that its memory has changed. */
   readonly #loaded = new Map<ChargeOwner, LoadedModel>();
   /** Charges of models whose backend shares memory between equal models but does not report which model is charged after an unload. */
   readonly #sharing = new Set<ChargeOwner>();
 
-  constructor(parts: BuilderDependencies) {
-    this.#parts = parts;
+  constructor(dependencies: BuilderDependencies) {
+    this.#dependencies = dependencies;
   }
 
   async build(order: VersionBuildOptions): Promise<BuiltVersion> {
     const { source, config: found } = order;
-    const startNs = this.#parts.clock.monotonicNs();
+    const startNs = this.#dependencies.clock.monotonicNs();
     const health: ModelHealth = { unhealthy: null };
-    const door = new ModelCaller(this.#parts.callers, order.namespace);
+    const caller = new ModelCaller(this.#dependencies.callers, order.namespace);
     const context: LoadContext = {
       arena: order.arena,
       metrics: order.metrics,
-      bls: door,
-      backendConfig: this.#parts.backendConfig(found.backend),
+      bls: caller,
+      backendConfig: this.#dependencies.backendConfig(found.backend),
       signal: order.signal,
       onHealth: (said) => {
         health.unhealthy = said.ok ? null : said.reason;
@@ -86,9 +86,9 @@ export class VersionBuilder {
     // The label files are read first, so that an invalid one fails the load before any instance is started.
     const labels = await readLabels(source.modelDirectory, found);
     const { config, model, warmUps } = await this.#load(order, context);
-    const loadNs = this.#parts.clock.monotonicNs() - startNs;
-    door.loaded();
-    return { version: source.version, config, labels, model, health, loadNs, warmUps, bls: door };
+    const loadNs = this.#dependencies.clock.monotonicNs() - startNs;
+    caller.loaded();
+    return { version: source.version, config, labels, model, health, loadNs, warmUps, bls: caller };
   }
 
   async #load(
@@ -99,22 +99,26 @@ export class VersionBuilder {
     // Unsupported features are rejected before a backend completes the configuration, because completing it opens the model, with libraries
     // that the configuration names.
     rejectUnsupported(found);
-    const backend = await findBackend(this.#parts.backends, found.backend, source);
+    const backend = await findBackend(this.#dependencies.backends, found.backend, source);
     const heldBytes = (await backend.heldBytes?.(source, found)) ?? 0;
     const content = await modelContent(source, found, heldBytes);
     const charge: ChargeOwner = { namespace: order.namespace };
     const what = `model '${source.servedName}' version ${source.version}`;
     const known = await backend.estimateBytes(source, found);
     const guess = estimateMemory(found, content);
-    this.#parts.budget.reserve(charge, what, { known, contentKey: content.key, guess });
+    this.#dependencies.budget.reserve(charge, what, { known, contentKey: content.key, guess });
     try {
       const onMemory = () => void this.#correct(charge);
       const reserveMore = (bytes: DeviceBytes) => this.#reserveMore(charge, what, bytes);
       const opening = { ...context, onMemory, reserveMore };
-      const { config, model } = await openModel(backend, { ...order, autoComplete: this.#parts.autoComplete }, opening);
+      const { config, model } = await openModel(
+        backend,
+        { ...order, autoComplete: this.#dependencies.autoComplete },
+        opening,
+      );
       try {
-        const warmUps = await warmUp(model, { ...order, ...this.#parts, config });
-        this.#parts.budget.setMeasured(charge, what, content.key, await model.memoryBytes());
+        const warmUps = await warmUp(model, { ...order, ...this.#dependencies, config });
+        this.#dependencies.budget.setMeasured(charge, what, content.key, await model.memoryBytes());
         this.#loaded.set(charge, model);
         if (known !== null) this.#sharing.add(charge);
         return { config, model: this.#charged(model, charge), warmUps };
@@ -123,7 +127,7 @@ export class VersionBuilder {
         throw error;
       }
     } catch (error) {
-      this.#parts.budget.release(charge);
+      this.#dependencies.budget.release(charge);
       throw error;
     }
   }
@@ -144,7 +148,7 @@ export class VersionBuilder {
 
   /** Updates the charge of a model whose memory has changed. */
   async #correct(charge: ChargeOwner): Promise<void> {
-    const { budget, log } = this.#parts;
+    const { budget, log } = this.#dependencies;
     try {
       const bytes = await this.#loaded.get(charge)?.memoryBytes();
       if (bytes !== undefined) budget.correct(charge, bytes);
@@ -154,7 +158,7 @@ export class VersionBuilder {
   }
 
   #reserveMore(charge: ChargeOwner, what: string, bytes: DeviceBytes): AsyncDisposable {
-    const { budget } = this.#parts;
+    const { budget } = this.#dependencies;
     const more: ChargeOwner = { namespace: charge.namespace };
     budget.reserveBytes(more, `another instance of ${what}`, bytes);
     return {
@@ -167,12 +171,12 @@ export class VersionBuilder {
 
   /** Releases a model's charge. Memory that the model shared with another loaded model is then charged to that model. */
   async #uncharge(charge: ChargeOwner): Promise<void> {
-    this.#parts.budget.release(charge);
+    this.#dependencies.budget.release(charge);
     this.#loaded.delete(charge);
     if (!this.#sharing.delete(charge)) return;
     for (const other of this.#sharing) {
       const model = this.#loaded.get(other);
-      if (model !== undefined) this.#parts.budget.correct(other, await model.memoryBytes());
+      if (model !== undefined) this.#dependencies.budget.correct(other, await model.memoryBytes());
     }
   }
 }

@@ -15,12 +15,12 @@ import { echoConfig, EngineFixture, requestTo } from "./engine-fixtures.ts";
 
 const callsConfig = echoConfig.replace('backend: "echo"', 'backend: "calls"');
 
-/** A backend whose executions call `answer` for their response. */
+/** A backend whose executions call `createResponse` for their response. */
 class CallingBackend implements Backend {
   readonly name = "calls";
   /** BlsClient of the last load, by the name of the model. */
   readonly doors = new Map<string, BlsClient>();
-  answer: (request: InferenceRequest, others: BlsClient) => Promise<Outcome> = (request, others) =>
+  createResponse: (request: InferenceRequest, others: BlsClient) => Promise<Outcome> = (request, others) =>
     others.infer(callOf("echo", request, this.executionOf(others, request)));
   onLoad: (others: BlsClient) => Promise<void> = () => Promise.resolve();
 
@@ -41,7 +41,7 @@ class CallingBackend implements Backend {
           execute: async (batch) => {
             const outcomes = await Promise.all(
               batch.map((request) =>
-                this.answer(request, others).catch((error: unknown) => InferenceError.from(error)),
+                this.createResponse(request, others).catch((error: unknown) => InferenceError.from(error)),
               ),
             );
             return { outcomes, computeInputNs: 0, computeInferNs: 1, computeOutputNs: 0 };
@@ -127,7 +127,8 @@ test("calls of an unknown model, or for an unknown output, fail with Triton's te
       "Model echo - Error when running inference: Failed for execute the inference request. Model 'echo' is not ready.",
   });
   await bench.load("echo");
-  calls.answer = (request, others) => others.infer({ ...callOf("echo", request, null), requestedOutputs: ["NONE"] });
+  calls.createResponse = (request, others) =>
+    others.infer({ ...callOf("echo", request, null), requestedOutputs: ["NONE"] });
   await assert.rejects(bench.infer(requestTo("caller", [1])), {
     code: "INVALID_ARG",
     message: "Model echo - Error when running inference: unexpected inference output 'NONE' for model 'echo'",
@@ -139,41 +140,41 @@ test("a model can call the models of its own namespace and no others", async () 
   await using _bench = bench;
   await bench.load("echo");
   await bench.engine.openNamespace(source("tenant", bench), bench.signal);
-  const door = calls.doors.get("caller")!;
-  assert.equal(door.isReady("echo", ""), false);
+  const client = calls.doors.get("caller")!;
+  assert.equal(client.isReady("echo", ""), false);
   await assert.rejects(bench.infer(requestTo("caller", [1], { namespace: "tenant" })), /Model 'echo' is not ready/);
-  await door.unload("echo", false);
+  await client.unload("echo", false);
   assert.equal((await bench.states())["echo/1"], "READY");
-  await door.load("echo", null, bench.signal);
+  await client.load("echo", null, bench.signal);
   assert.deepEqual(valuesOf(await bench.infer(requestTo("caller", [4], { namespace: "tenant" }))), [4]);
   await bench.engine.closeNamespace("tenant");
   assert.equal((await bench.states())["echo/1"], "READY");
-  assert.throws(() => door.isReady("echo", "x"), { code: "INVALID_ARG" });
+  assert.throws(() => client.isReady("echo", "x"), { code: "INVALID_ARG" });
 });
 
 test("a namespace closes when its running requests, with their calls to other models, have ended", async () => {
   const { bench, calls } = await openBench();
   await using _bench = bench;
   await bench.engine.openNamespace(source("tenant", bench), bench.signal);
-  const door = calls.doors.get("caller")!;
-  await door.load("echo", null, bench.signal);
-  const begun = Promise.withResolvers<void>();
+  const client = calls.doors.get("caller")!;
+  await client.load("echo", null, bench.signal);
+  const started = Promise.withResolvers<void>();
   const goOn = Promise.withResolvers<void>();
-  calls.answer = async (request, others) => {
-    begun.resolve();
+  calls.createResponse = async (request, others) => {
+    started.resolve();
     await goOn.promise;
     return await others.infer(callOf("echo", request, calls.executionOf(others, request)));
   };
-  const asked = bench.infer(requestTo("caller", [1, 2], { namespace: "tenant" }));
-  await begun.promise;
+  const call = bench.infer(requestTo("caller", [1, 2], { namespace: "tenant" }));
+  await started.promise;
   const closed = bench.engine.closeNamespace("tenant");
   const late = requestTo("caller", [3], { namespace: "tenant" });
   await assert.rejects(bench.infer(late), { code: "NOT_FOUND", message: /has no available versions/ });
-  await assert.rejects(door.infer(callOf("echo", late, null)), /Model 'echo' is not ready/);
-  await assert.rejects(door.load("other", null, bench.signal), { code: "UNAVAILABLE" });
+  await assert.rejects(client.infer(callOf("echo", late, null)), /Model 'echo' is not ready/);
+  await assert.rejects(client.load("other", null, bench.signal), { code: "UNAVAILABLE" });
   await assert.rejects(bench.engine.closeNamespace("tenant"), { code: "NOT_FOUND" });
   goOn.resolve();
-  assert.deepEqual(valuesOf(await asked), [1, 2]);
+  assert.deepEqual(valuesOf(await call), [1, 2]);
   await closed;
   assert.equal(bench.backend.loadedCount, 0);
 });
@@ -182,18 +183,18 @@ test("a server that stops lets running executions call other models", async () =
   const { bench, calls } = await openBench();
   await bench.load("caller");
   await bench.load("echo");
-  const begun = Promise.withResolvers<void>();
+  const started = Promise.withResolvers<void>();
   const goOn = Promise.withResolvers<void>();
-  calls.answer = async (request, others) => {
-    begun.resolve();
+  calls.createResponse = async (request, others) => {
+    started.resolve();
     await goOn.promise;
     return await others.infer(callOf("echo", request, calls.executionOf(others, request)));
   };
-  const asked = bench.infer(requestTo("caller", [5]));
-  await begun.promise;
+  const pending = bench.infer(requestTo("caller", [5]));
+  await started.promise;
   const stopped = bench[Symbol.asyncDispose]();
   goOn.resolve();
-  assert.deepEqual(valuesOf(await asked), [5]);
+  assert.deepEqual(valuesOf(await pending), [5]);
   await stopped;
 });
 
@@ -206,7 +207,7 @@ test("a call inherits the deadline of its request, and cannot have a later one",
   const deadlineNs = systemClock.monotonicNs() + 60e9;
   const seen: number[] = [];
   let queueTimeoutUs = 0;
-  calls.answer = (request, others) => {
+  calls.createResponse = (request, others) => {
     if (request.modelName === "second") {
       seen.push(request.deadlineNs);
       assert.equal(request.executionMsMax, 59_000);
@@ -225,7 +226,7 @@ test("recursive calls are limited in depth", async () => {
   await using _bench = bench;
   await bench.load("caller");
   await bench.load("echo");
-  calls.answer = (request, others) => {
+  calls.createResponse = (request, others) => {
     const above = { ...calls.executionOf(others, request), depth: 33 };
     return others.infer(callOf("echo", request, above));
   };
@@ -246,6 +247,7 @@ test("a model that waits for itself fails, and requests outside of the deadlock 
   const { bench, calls } = await openBench();
   await using _bench = bench;
   await bench.load("caller");
-  calls.answer = (request, others) => others.infer(callOf("caller", request, calls.executionOf(others, request)));
+  calls.createResponse = (request, others) =>
+    others.infer(callOf("caller", request, calls.executionOf(others, request)));
   await assert.rejects(bench.infer(requestTo("caller", [1])), { code: "UNAVAILABLE", message: /waits for 'caller'/ });
 });

@@ -123,9 +123,9 @@ function checkInput(request: InferenceRequest, tensor: Tensor, facts: ModelFacts
 function shapeAgrees(shape: readonly number[], expected: readonly number[]): boolean {
   if (shape.length !== expected.length) return false;
   for (let i = 0; i < shape.length; i++) {
-    const wanted = expected[i] as number;
+    const desired = expected[i] as number;
     const dimension = shape[i] as number;
-    if (dimension < 0 || (wanted !== -1 && wanted !== dimension)) return false;
+    if (dimension < 0 || (desired !== -1 && desired !== dimension)) return false;
   }
   return true;
 }

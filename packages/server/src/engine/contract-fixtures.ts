@@ -74,10 +74,10 @@ export function request(
 }
 
 /** Sends a request and returns the responses that its sink received, one line for each. */
-export async function streamed(model: ServedModel, asked: InferenceRequest): Promise<readonly string[]> {
+export async function streamed(model: ServedModel, requested: InferenceRequest): Promise<readonly string[]> {
   const lines: string[] = [];
-  await model.stream(asked, {
-    respond(outcome: Outcome | null, isFinal, taken) {
+  await model.stream(requested, {
+    respond(outcome: Outcome | null, isFinal, consumed) {
       const words: string[] = [];
       if (outcome instanceof InferenceError) words.push(`${outcome.code} ${outcome.message}`);
       else if (outcome !== null) {
@@ -87,7 +87,7 @@ export async function streamed(model: ServedModel, asked: InferenceRequest): Pro
       }
       if (isFinal) words.push("final");
       lines.push(words.join(" "));
-      taken();
+      consumed();
     },
   });
   return lines;

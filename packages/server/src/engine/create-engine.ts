@@ -109,8 +109,8 @@ export class EngineCore implements Engine, AsyncDisposable {
       drainMsMax: options.drainMsMax,
       log: options.log,
       fillRandom: randomFillSync,
-      scheduler: (config, version, made) =>
-        createScheduler(config, made, {
+      scheduler: (config, version, created) =>
+        createScheduler(config, created, {
           modelVersion: String(version),
           clock: options.clock,
           queueLengthMax: options.queueLengthMax,
@@ -243,8 +243,8 @@ export class EngineCore implements Engine, AsyncDisposable {
 
   /** Loads the named models, or all models in the repositories. Resolves with the names of the models that failed. */
   async loadAtStart(names: readonly string[] | "all", signal: AbortSignal): Promise<readonly string[]> {
-    const wanted = names === "all" ? (await this.#options.catalog.names()).map((each) => each.name) : names;
-    const queue = [...wanted];
+    const desired = names === "all" ? (await this.#options.catalog.names()).map((each) => each.name) : names;
+    const queue = [...desired];
     const failed: string[] = [];
     const worker = async (): Promise<void> => {
       for (let name = queue.shift(); name !== undefined; name = queue.shift()) {

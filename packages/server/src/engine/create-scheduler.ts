@@ -22,15 +22,19 @@ export interface SchedulerDependencies {
 }
 
 /** Creates the scheduler that a configuration selects. */
-export function createScheduler(config: ModelConfig, made: Composition, parts: SchedulerDependencies): Scheduler {
-  if (made.kind === "model") {
-    const { instances: own, spares = [] } = made.model;
+export function createScheduler(
+  config: ModelConfig,
+  created: Composition,
+  dependencies: SchedulerDependencies,
+): Scheduler {
+  if (created.kind === "model") {
+    const { instances: own, spares = [] } = created.model;
     const instances = [...own, ...spares];
     return config.scheduling.kind === "dynamic"
-      ? createDynamicBatchScheduler(instances, config, parts)
-      : createDirectScheduler(instances, parts);
+      ? createDynamicBatchScheduler(instances, config, dependencies)
+      : createDirectScheduler(instances, dependencies);
   }
-  const { steps } = made;
+  const { steps } = created;
   const stepAt = (index: number): ServingVersion => {
     const step = steps[index];
     assert(step !== undefined, `${config.name} has a step ${index}`);
@@ -41,5 +45,5 @@ export function createScheduler(config: ModelConfig, made: Composition, parts: S
     stream: (step, request, record) => stepAt(step).submit(request, record),
   };
   const stepConfigs = steps.map((step) => step.config);
-  return createEnsembleScheduler(config, stepConfigs, models, parts);
+  return createEnsembleScheduler(config, stepConfigs, models, dependencies);
 }

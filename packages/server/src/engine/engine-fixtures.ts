@@ -56,7 +56,7 @@ export class EchoBackend implements Backend {
   arena: Arena | null = null;
   metrics: NamespaceMetrics | null = null;
   /** Promises that executions await, by the name of their model. */
-  readonly held = new Map<string, Promise<void>>();
+  readonly pending = new Map<string, Promise<void>>();
 
   heldBytes: NonNullable<Backend["heldBytes"]> = () => Promise.resolve(0);
 
@@ -80,7 +80,7 @@ export class EchoBackend implements Backend {
       supervision: null,
       abandonRequest: () => {},
       execute: async (batch) => {
-        await this.held.get(source.servedName);
+        await this.pending.get(source.servedName);
         assert(isUp, `${source.servedName} executes while it is loaded`);
         return {
           computeInputNs: 1,
@@ -157,9 +157,9 @@ export class EngineFixture implements AsyncDisposable {
       metrics: {
         open: () => ({ succeeded() {}, failed() {}, close() {} }),
         ofModels: (namespace) => {
-          const door = { ...noNamespaceMetrics, [Symbol.dispose]: () => void this.metricsDoors.delete(namespace) };
-          this.metricsDoors.set(namespace, door);
-          return door;
+          const entry = { ...noNamespaceMetrics, [Symbol.dispose]: () => void this.metricsDoors.delete(namespace) };
+          this.metricsDoors.set(namespace, entry);
+          return entry;
         },
       },
       clock: systemClock,
@@ -189,7 +189,7 @@ export class EngineFixture implements AsyncDisposable {
     return this.engine.open({ namespace: "", modelName, modelVersion });
   }
 
-  async answer(target: InferenceRequest): Promise<{ name: string; version: string; values: number[] }> {
+  async respond(target: InferenceRequest): Promise<{ name: string; version: string; values: number[] }> {
     const response = await this.infer(target);
     const [output] = response.outputs;
     assert(output);

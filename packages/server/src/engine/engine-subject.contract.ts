@@ -82,10 +82,10 @@ class ContractBackend implements Backend {
 function outcomeOf(request: InferenceRequest, config: ModelConfig, arena: Arena): Outcome {
   if (config.name === "failing") return new InferenceError("INTERNAL", "boom");
   const input = request.inputs[0]!;
-  const wanted = config.outputs.filter(({ name }) => request.requestedOutputs?.includes(name) ?? true);
-  return answer(
+  const expected = config.outputs.filter(({ name }) => request.requestedOutputs?.includes(name) ?? true);
+  return createResponse(
     config,
-    wanted.map(({ name }) => ({ ...input, name, ...placed(arena, input.data) })),
+    expected.map(({ name }) => ({ ...input, name, ...placed(arena, input.data) })),
   );
 }
 
@@ -100,7 +100,7 @@ function count(batch: readonly InferenceRequest[], config: ModelConfig, arena: A
       await new Promise((resolve) => setImmediate(resolve));
       const data = new Uint8Array(Int32Array.of(value).buffer);
       const output: Tensor = { name: "Y", datatype: "INT32", shape: [1], ...placed(arena, data) };
-      responseSink?.respond(answer(config, [output]), false, () => {});
+      responseSink?.respond(createResponse(config, [output]), false, () => {});
     }
     responseSink?.respond(null, true, () => {});
     return null;
@@ -113,6 +113,6 @@ function placed(arena: Arena, data: Uint8Array): Pick<Tensor, "data" | "block"> 
   return { data: block.bytes, block };
 }
 
-function answer(config: ModelConfig, outputs: readonly Tensor[]): InferenceResponse {
+function createResponse(config: ModelConfig, outputs: readonly Tensor[]): InferenceResponse {
   return { modelName: config.name, modelVersion: "1", outputs, parameters: noParameters };
 }

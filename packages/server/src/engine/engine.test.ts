@@ -20,7 +20,11 @@ afterEach(() => bench[Symbol.asyncDispose]());
 describe("engine", () => {
   it("loads an ensemble with its steps and hands tensors through it without leaking a block", async () => {
     await bench.load("chain");
-    assert.deepEqual(await bench.answer(requestTo("chain", [1, 2, 3])), { name: "Y", version: "1", values: [1, 2, 3] });
+    assert.deepEqual(await bench.respond(requestTo("chain", [1, 2, 3])), {
+      name: "Y",
+      version: "1",
+      values: [1, 2, 3],
+    });
     assert.equal(bench.backend.arena?.usedBytes, 0);
     assert.deepEqual(
       bench.engine
@@ -38,7 +42,7 @@ describe("engine", () => {
   it("counts a request's duration from when it was received, before its body was decoded", async () => {
     await bench.load("chain");
     const receivedNs = systemClock.monotonicNs() - 5e9;
-    await bench.answer({ ...requestTo("chain", [1]), receivedNs });
+    await bench.respond({ ...requestTo("chain", [1]), receivedNs });
     const spent = new Map(bench.engine.statistics("", "").map(({ name, success }) => [name, success.ns / 1e9]));
     assert.ok(spent.get("chain")! >= 5, "decoding is left out");
     assert.ok(spent.get("echo2")! < 5, "a step was received when it was reached");
@@ -52,14 +56,14 @@ describe("engine", () => {
 
   it("passes no rejected configuration to a backend, so that no library that it names runs", async () => {
     bench.models["echo"] = `backend: "echo" model_operations { op_library_filename: "tenants-own.so" }`;
-    let isAsked = false;
+    let isRequested = false;
     const asked = () => {
-      isAsked = true;
+      isRequested = true;
       return Promise.reject(new Error("asked"));
     };
     Object.assign(bench.backend, { complete: asked, estimateBytes: asked, load: asked });
     await assert.rejects(bench.load("echo"), /uses 'model_operations.op_library_filename', which this server does not/);
-    assert.equal(isAsked, false);
+    assert.equal(isRequested, false);
   });
 
   it("reads no label files that are not regular files or are too large", async () => {
@@ -122,7 +126,7 @@ describe("engine", () => {
       bench.load("echo"),
       /load failed for model 'echo': version 1 is at UNAVAILABLE state: Internal: ValueError: no;\n/,
     );
-    assert.deepEqual((await bench.answer(requestTo("echo", [7]))).values, [7]);
+    assert.deepEqual((await bench.respond(requestTo("echo", [7]))).values, [7]);
     assert.equal(bench.backend.loadedCount, 1);
   });
 
@@ -203,7 +207,7 @@ describe("engine", () => {
       /has already been registered/,
     );
     assert.equal(bench.backend.loadedCount, 4);
-    assert.deepEqual((await bench.answer(requestTo("chain", [5], { namespace: "b" }))).values, [5]);
+    assert.deepEqual((await bench.respond(requestTo("chain", [5], { namespace: "b" }))).values, [5]);
     assert.equal(bench.closedCatalogCount, 0);
     assert.deepEqual([...bench.metricsDoors.keys()], ["", "a", "b"]);
     assert.equal(bench.backend.metrics, bench.metricsDoors.get("b"));

@@ -82,17 +82,17 @@ export function inference(check: Check): void {
   check("an aborted request is cancelled, before it runs and while it runs", async (engine, subject) => {
     await load(engine, "failing");
     using model = hold(engine, "failing");
-    const gone = { ...request(model, "failing", [1]), signal: AbortSignal.abort() };
-    await assert.rejects(model.infer(gone), { code: "CANCELLED" });
-    const held = Promise.withResolvers<void>();
-    subject.holdFailing(held.promise);
-    const leaving = new AbortController();
-    const answer = model.infer({ ...request(model, "failing", [1]), signal: leaving.signal });
-    const cancelled = assert.rejects(answer, { code: "CANCELLED" });
-    leaving.abort();
+    const removed = { ...request(model, "failing", [1]), signal: AbortSignal.abort() };
+    await assert.rejects(model.infer(removed), { code: "CANCELLED" });
+    const pending = Promise.withResolvers<void>();
+    subject.holdFailing(pending.promise);
+    const disconnect = new AbortController();
+    const result = model.infer({ ...request(model, "failing", [1]), signal: disconnect.signal });
+    const cancelled = assert.rejects(result, { code: "CANCELLED" });
+    disconnect.abort();
     await cancelled;
     assert.notEqual(model.arena?.usedBytes, 0, "the model still reads its input");
-    held.resolve();
+    pending.resolve();
     await eventually(() => model.arena?.usedBytes === 0);
   });
 

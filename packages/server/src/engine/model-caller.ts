@@ -32,12 +32,12 @@ const depthMax = 32;
 
 /** Runs the calls that one loaded model makes to other models of its namespace (BLS). */
 export class ModelCaller implements BlsClient {
-  readonly #parts: ModelCallerDependencies;
+  readonly #dependencies: ModelCallerDependencies;
   readonly #namespace: string;
   #isLoaded = false;
 
-  constructor(parts: ModelCallerDependencies, namespace: string) {
-    this.#parts = parts;
+  constructor(dependencies: ModelCallerDependencies, namespace: string) {
+    this.#dependencies = dependencies;
     this.#namespace = namespace;
   }
 
@@ -58,13 +58,13 @@ export class ModelCaller implements BlsClient {
   }
 
   async stream(call: ModelCall, sink: ResponseSink): Promise<void> {
-    let begun: StartedCall;
+    let started: StartedCall;
     try {
-      begun = this.#startCall(call);
+      started = this.#startCall(call);
     } catch (error) {
       return sink.respond(InferenceError.from(error), true, () => {});
     }
-    const { serving, request } = begun;
+    const { serving, request } = started;
     using _held = serving.lease();
     const refused = (error: InferenceError) => callFailure(call, error);
     const record = newRecord(request.receivedNs);
@@ -79,7 +79,7 @@ export class ModelCaller implements BlsClient {
   #startCall(call: ModelCall): StartedCall {
     try {
       const serving = this.#lookUp(call);
-      const { clock } = this.#parts;
+      const { clock } = this.#dependencies;
       const own = deadlineFromNow(clock, call.queueTimeoutUs);
       const deadlineNs = Math.min(own, call.caller?.deadlineNs ?? own);
       const caller = call.caller === null ? null : { execution: call.caller };
@@ -104,9 +104,9 @@ export class ModelCaller implements BlsClient {
         call,
         new InferenceError("UNAVAILABLE", `models call each other more than ${depthMax} levels deep`),
       );
-    const entry = this.#parts.table.entry(this.#namespace, modelName);
+    const entry = this.#dependencies.table.entry(this.#namespace, modelName);
     // While a namespace closes, running executions may still call its models. Threads that a model runs outside of any execution may not.
-    const isRefused = caller === null && this.#parts.isClosing(this.#namespace);
+    const isRefused = caller === null && this.#dependencies.isClosing(this.#namespace);
     if (entry === undefined || isRefused) throw callFailure(call, notReady(modelName));
     try {
       return entry.lookup(modelVersion);
@@ -120,14 +120,14 @@ export class ModelCaller implements BlsClient {
    * loads could wait for each other.
    */
   async load(modelName: string, override: LoadOverride | null, signal: AbortSignal): Promise<void> {
-    const entry = this.#parts.table.entry(this.#namespace, modelName);
+    const entry = this.#dependencies.table.entry(this.#namespace, modelName);
     if (!this.#isLoaded && entry?.isBusy === true)
       throw new InferenceError("UNAVAILABLE", `failed to load '${modelName}': it is being loaded or unloaded`);
-    await this.#parts.load(this.#namespace, modelName, override, signal);
+    await this.#dependencies.load(this.#namespace, modelName, override, signal);
   }
 
   async unload(modelName: string, unloadDependents: boolean): Promise<void> {
-    await this.#parts.unload(this.#namespace, modelName, unloadDependents);
+    await this.#dependencies.unload(this.#namespace, modelName, unloadDependents);
   }
 
   isReady(modelName: string, modelVersion: string): boolean {
@@ -136,7 +136,7 @@ export class ModelCaller implements BlsClient {
         "INVALID_ARG",
         `failed to get model version from specified version string '${modelVersion}': expected a number`,
       );
-    return readyVersion(this.#parts.table.entry(this.#namespace, modelName), modelVersion);
+    return readyVersion(this.#dependencies.table.entry(this.#namespace, modelName), modelVersion);
   }
 }
 

@@ -34,18 +34,18 @@ export type LoaderDependencies = BuilderDependencies & VersionExchangeDependenci
  * also if one of the new versions fails.
  */
 export class ModelLoader {
-  readonly #parts: LoaderDependencies;
+  readonly #dependencies: LoaderDependencies;
   readonly #builder: VersionBuilder;
   readonly #exchange: VersionExchange;
 
-  constructor(parts: LoaderDependencies) {
-    this.#parts = parts;
-    this.#builder = new VersionBuilder(parts);
-    this.#exchange = new VersionExchange(parts);
+  constructor(dependencies: LoaderDependencies) {
+    this.#dependencies = dependencies;
+    this.#builder = new VersionBuilder(dependencies);
+    this.#exchange = new VersionExchange(dependencies);
   }
 
   async load(space: LoadSpace, name: string, options: LoadOptions): Promise<void> {
-    const entry = this.#parts.table.entryOrNew(space.namespace, name);
+    const entry = this.#dependencies.table.entryOrNew(space.namespace, name);
     const isStep = options.ancestors.length > 0;
     if (options.ancestors.includes(entry)) {
       const names = [...options.ancestors.map((each) => each.name), name];
@@ -66,7 +66,7 @@ export class ModelLoader {
         }
       });
     } finally {
-      this.#parts.table.removeEmpty(entry);
+      this.#dependencies.table.removeEmpty(entry);
     }
   }
 
@@ -95,15 +95,15 @@ export class ModelLoader {
       checkFoundConfig(found.config);
     } catch (thrown) {
       const error = InferenceError.from(thrown);
-      this.#parts.log.error(`failed to load '${entry.name}': ${error.message}`);
+      this.#dependencies.log.error(`failed to load '${entry.name}': ${error.message}`);
       throw pollError(entry.name, error);
     }
     for (const name of found.misnamedVersions)
-      this.#parts.log.warning(`model '${entry.name}': ${ignoredDirectoryWarning(name)}`);
+      this.#dependencies.log.warning(`model '${entry.name}': ${ignoredDirectoryWarning(name)}`);
     if (found.versions.length > 0) return found;
     if (isUnknownYet(entry)) entry.setState(-1, { at: "absent" });
     const refused = noVersionError(found);
-    this.#parts.log.error(refused.message.trimEnd());
+    this.#dependencies.log.error(refused.message.trimEnd());
     throw refused;
   }
 
@@ -139,7 +139,7 @@ export class ModelLoader {
    */
   #versionFailure(entry: ModelEntry, version: number, error: InferenceError): string {
     const reason = `${inferenceCodeText[error.code]}: ${error.message}`;
-    this.#parts.log.error(`failed to load '${entry.name}' version ${version}: ${reason}`);
+    this.#dependencies.log.error(`failed to load '${entry.name}' version ${version}: ${reason}`);
     if (entry.versions.get(version)?.at !== "ready") entry.setState(version, { at: "unavailable", reason });
     return versionFailedText(version, error);
   }
@@ -147,7 +147,7 @@ export class ModelLoader {
   async #loadEnsemble(space: LoadSpace, entry: ModelEntry, found: CatalogModel, options: LoadOptions): Promise<void> {
     const [recipe] = await Promise.allSettled([recipeOf(found)]);
     // Without this, steps that become ready now would start the ensemble from its previous recipe.
-    if (entry.latest === null) this.#parts.table.setRecipe(entry, null);
+    if (entry.latest === null) this.#dependencies.table.setRecipe(entry, null);
     entry.awaitedSteps = composingModels(found.config);
     try {
       await this.#namingNoVersion(entry, found, () => this.#refuseCircle(entry, found));
@@ -158,7 +158,8 @@ export class ModelLoader {
           else this.#exchange.stepsOf(entry, found.config);
         } catch (error) {
           // The ensemble stays registered, and starts when the missing step has been loaded.
-          if (entry.latest === null && recipe.status === "fulfilled") this.#parts.table.setRecipe(entry, recipe.value);
+          if (entry.latest === null && recipe.status === "fulfilled")
+            this.#dependencies.table.setRecipe(entry, recipe.value);
           throw error;
         }
       });
@@ -177,7 +178,7 @@ export class ModelLoader {
       await work();
     } catch (thrown) {
       const error = InferenceError.from(thrown);
-      this.#parts.log.error(`failed to load '${entry.name}': ${error.message}`);
+      this.#dependencies.log.error(`failed to load '${entry.name}': ${error.message}`);
       const reason = `${inferenceCodeText[error.code]}: ${error.message}`;
       for (const { version } of found.versions) {
         if (entry.versions.get(version)?.at !== "ready") entry.setState(version, { at: "unavailable", reason });
@@ -191,7 +192,7 @@ export class ModelLoader {
   /** Rejects an ensemble that uses itself. Loads in progress count as well: two ensembles that wait for each other would wait for ever. */
   #refuseCircle(entry: ModelEntry, found: CatalogModel): void {
     const circle = dependencyCycle(entry.name, composingModels(found.config), (name) => {
-      const step = this.#parts.table.entry(entry.namespace, name);
+      const step = this.#dependencies.table.entry(entry.namespace, name);
       if (step === undefined) return [];
       return [...step.awaitedSteps, ...(step.recipe === null ? [] : composingModels(step.recipe.found.config))];
     });
@@ -221,7 +222,7 @@ export class ModelLoader {
     this.#exchange.withdraw(entry);
     if (!unloadDependents) return;
     for (const name of steps) {
-      const step = this.#parts.table.entry(entry.namespace, name);
+      const step = this.#dependencies.table.entry(entry.namespace, name);
       if (step !== undefined && step.dependents.size === 0 && !step.explicitlyLoaded) this.unload(step, true);
     }
   }
@@ -230,13 +231,13 @@ export class ModelLoader {
   #limitLoad(entry: ModelEntry): void {
     const { loading } = entry;
     if (loading === null) return;
-    const { clock, drainMsMax } = this.#parts;
+    const { clock, drainMsMax } = this.#dependencies;
     const work = entry.enqueue(() => Promise.resolve());
     const timer = clock.timer(drainMsMax, () => {
       const message = `model '${entry.name}' was unloaded while it loaded, and its load did not end within ${drainMsMax / 1000} s`;
       loading.abort(new InferenceError("UNAVAILABLE", message));
     });
-    this.#parts.background(work.finally(() => timer[Symbol.dispose]()));
+    this.#dependencies.background(work.finally(() => timer[Symbol.dispose]()));
   }
 }
 

@@ -63,16 +63,20 @@ export class VersionObservers {
     const key = keyOf(namespace, config.name, version);
     let row = this.#open.get(key);
     if (row === undefined) {
-      const made: Open = { pendingCount: opened.pendingCount, statistics: new VersionStatistics(), metrics: noMetrics };
-      made.metrics = this.#metrics.open({
+      const created: Open = {
+        pendingCount: opened.pendingCount,
+        statistics: new VersionStatistics(),
+        metrics: noMetrics,
+      };
+      created.metrics = this.#metrics.open({
         model: config.name,
         version: String(version),
         namespace,
         tags: config.metricTags,
         loadSeconds: opened.loadNs / 1e9,
-        pendingCount: () => made.pendingCount(),
+        pendingCount: () => created.pendingCount(),
       });
-      row = made;
+      row = created;
       this.#open.set(key, row);
     }
     row.pendingCount = opened.pendingCount;

@@ -9,10 +9,10 @@ function watched() {
   const seen: string[] = [];
   const stream = new ResponseStream(
     {
-      respond(outcome, isFinal, taken) {
+      respond(outcome, isFinal, consumed) {
         const what = outcome === null ? "nothing" : outcome instanceof InferenceError ? outcome.message : "a response";
         seen.push(isFinal ? `${what}, final` : what);
-        taken();
+        consumed();
       },
     },
     null,
@@ -20,12 +20,12 @@ function watched() {
   return { seen, stream };
 }
 
-const answer = (): Outcome => ({ modelName: "m", modelVersion: "1", outputs: [], parameters: noParameters });
+const createResponse = (): Outcome => ({ modelName: "m", modelVersion: "1", outputs: [], parameters: noParameters });
 
 test("the model's final response stays the last one, however the request ends afterwards", () => {
   const { seen, stream } = watched();
-  stream.respond(answer(), false, () => {});
-  stream.respond(answer(), true, () => {});
+  stream.respond(createResponse(), false, () => {});
+  stream.respond(createResponse(), true, () => {});
   stream.end(new InferenceError("CANCELLED", "gone"));
   stream.end(null);
   assert.deepEqual(seen, ["a response", "a response, final"]);
@@ -37,7 +37,7 @@ test("a request that ends without a final response gets one", () => {
     [null, "nothing, final"],
   ] as const) {
     const { seen, stream } = watched();
-    stream.respond(answer(), false, () => {});
+    stream.respond(createResponse(), false, () => {});
     stream.end(error);
     assert.deepEqual(seen, ["a response", last]);
   }

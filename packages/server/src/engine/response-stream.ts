@@ -15,15 +15,15 @@ export class ResponseStream implements ResponseSink {
     this.#reshape = reshape;
   }
 
-  respond(outcome: Outcome | null, isFinal: boolean, taken: () => void): void {
+  respond(outcome: Outcome | null, isFinal: boolean, consumed: () => void): void {
     if (this.#isOver) {
       if (outcome === null) return;
       if (!(outcome instanceof InferenceError)) releaseResponse(outcome);
-      return taken();
+      return consumed();
     }
     this.#isOver = isFinal;
     const isReshaped = this.#reshape !== null && outcome !== null && !(outcome instanceof InferenceError);
-    this.#sink.respond(isReshaped ? this.#reshape(outcome) : outcome, isFinal, taken);
+    this.#sink.respond(isReshaped ? this.#reshape(outcome) : outcome, isFinal, consumed);
   }
 
   /** Ends the request with an error, or with null when the model has ended it. */

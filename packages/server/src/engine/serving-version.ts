@@ -208,10 +208,10 @@ export class ServingVersion implements AsyncDisposable {
    */
   lease(): Disposable {
     this.#callCount++;
-    return new CallLease(this.#leave);
+    return new CallLease(this.#disconnect);
   }
 
-  readonly #leave = (): void => {
+  readonly #disconnect = (): void => {
     if (--this.#callCount === 0) this.#becomeIdle();
   };
 
@@ -273,15 +273,15 @@ function asItIs(error: InferenceError): InferenceError {
 
 /** A lease; created for each call, therefore as small as possible. */
 class CallLease implements Disposable {
-  #leave: (() => void) | null;
+  #disconnect: (() => void) | null;
 
-  constructor(leave: () => void) {
-    this.#leave = leave;
+  constructor(disconnect: () => void) {
+    this.#disconnect = disconnect;
   }
 
   [Symbol.dispose](): void {
-    const leave = this.#leave;
-    this.#leave = null;
-    leave?.();
+    const disconnect = this.#disconnect;
+    this.#disconnect = null;
+    disconnect?.();
   }
 }

@@ -19,25 +19,25 @@ afterEach(() => bench[Symbol.asyncDispose]());
 /** A gate that blocks executions of a model until it is opened. */
 function hold(model: string): () => void {
   const { promise, resolve } = Promise.withResolvers<void>();
-  bench.backend.held.set(model, promise);
+  bench.backend.pending.set(model, promise);
   return resolve;
 }
 
-const turns = async (count = 20) => {
+const ticks = async (count = 20) => {
   for (let i = 0; i < count; i++) await new Promise(setImmediate);
 };
 
 it("a version that a reload replaces is logged when it has ended, and the new one keeps serving", async () => {
   await bench.load("echo");
   const open = hold("echo");
-  const answer = bench.answer(requestTo("echo", [7]));
+  const response = bench.respond(requestTo("echo", [7]));
   await bench.load("echo");
-  await turns();
+  await ticks();
   const unloaded = () => bench.infos.filter((line) => line === "successfully unloaded 'echo' version 1").length;
   assert.equal(unloaded(), 0);
   open();
-  await answer;
-  await turns();
+  await response;
+  await ticks();
   assert.equal(unloaded(), 1);
   assert.deepEqual(await bench.states(), { "echo/1": "READY" });
 });
@@ -51,8 +51,8 @@ describe("a load that fails", () => {
       code: "INVALID_ARG",
       message: "load failed for model 'echo': version 2 is at UNAVAILABLE state: Internal: ValueError: no;\n",
     });
-    assert.deepEqual(await bench.answer(requestTo("echo", [7])), { name: "Y", version: "1", values: [7] });
-    assert.deepEqual((await bench.answer(requestTo("chain", [7]))).values, [7]);
+    assert.deepEqual(await bench.respond(requestTo("echo", [7])), { name: "Y", version: "1", values: [7] });
+    assert.deepEqual((await bench.respond(requestTo("chain", [7]))).values, [7]);
     assert.deepEqual(await bench.states(), {
       "chain/1": "READY",
       "echo/1": "READY",
@@ -70,7 +70,7 @@ describe("a load that fails", () => {
       bench.load("echo"),
       /^InferenceError: load failed for model 'echo': version 3 is at [^;]*;\n$/,
     );
-    await turns();
+    await ticks();
     assert.deepEqual(await bench.states(), {
       "echo/1": "READY",
       "echo/2": "UNAVAILABLE unloaded",
@@ -80,7 +80,7 @@ describe("a load that fails", () => {
     assert.equal(bench.engine.memory().usedBytes, 1000);
     bench.models["echo"] = failing(all);
     await assert.rejects(bench.load("echo"), /version 1 is at [^;]*;version 2 is at [^;]*;version 3 is at [^;]*;\n$/);
-    assert.equal((await bench.answer(requestTo("echo", [1]))).version, "1");
+    assert.equal((await bench.respond(requestTo("echo", [1]))).version, "1");
   });
 
   it("reports that no version is selected, keeps the loaded versions, and lists no model that was never loaded", async () => {
@@ -94,18 +94,18 @@ describe("a load that fails", () => {
       undefined,
     );
     assert.equal(bench.engine.ready, false);
-    await assert.rejects(bench.answer(requestTo("echo", [1])), /'echo' has no available versions/);
+    await assert.rejects(bench.respond(requestTo("echo", [1])), /'echo' has no available versions/);
     bench.models["echo"] = echoConfig;
     await bench.load("echo");
     bench.models["echo"] = none;
     await assert.rejects(bench.load("echo"), { code: "INVALID_ARG", message });
-    assert.deepEqual((await bench.answer(requestTo("echo", [1]))).values, [1]);
+    assert.deepEqual((await bench.respond(requestTo("echo", [1]))).values, [1]);
     assert.equal(bench.engine.ready, true);
   });
 
   it("does not add an unknown name to the repository index", async () => {
     await assert.rejects(bench.load("zzz"), /failed to load 'zzz'/);
-    await assert.rejects(bench.answer(requestTo("zzz", [1])), {
+    await assert.rejects(bench.respond(requestTo("zzz", [1])), {
       code: "NOT_FOUND",
       message: "Request for unknown model: 'zzz' is not found",
     });
@@ -117,8 +117,8 @@ describe("an ensemble", () => {
   it("is unloaded with its step, leaves the server ready, and is loaded again with the step, as ensembles over it are", async () => {
     await bench.load("outer");
     await bench.unload("echo");
-    await assert.rejects(bench.answer(requestTo("outer", [1])), /'outer' has no available versions/);
-    await turns();
+    await assert.rejects(bench.respond(requestTo("outer", [1])), /'outer' has no available versions/);
+    await ticks();
     assert.equal(bench.engine.ready, true);
     assert.deepEqual(await bench.states(), {
       "chain/1": "UNAVAILABLE unloaded",
@@ -127,7 +127,7 @@ describe("an ensemble", () => {
       "outer/1": "UNAVAILABLE unloaded",
     });
     await bench.load("echo");
-    assert.deepEqual((await bench.answer(requestTo("outer", [4]))).values, [4]);
+    assert.deepEqual((await bench.respond(requestTo("outer", [4]))).values, [4]);
   });
 
   it("stays unloaded if it was unloaded by name, before its step or after it", async () => {
@@ -136,7 +136,7 @@ describe("an ensemble", () => {
       await bench.unload(first);
       await bench.unload(first === "chain" ? "echo" : "chain");
       await bench.load("echo");
-      await assert.rejects(bench.answer(requestTo("chain", [1])), /'chain' has no available versions/);
+      await assert.rejects(bench.respond(requestTo("chain", [1])), /'chain' has no available versions/);
     }
   });
 
@@ -145,7 +145,7 @@ describe("an ensemble", () => {
     await assert.rejects(bench.load("outer"), /which has no loaded version/);
     bench.models["echo"] = echoConfig;
     await bench.load("echo");
-    assert.deepEqual((await bench.answer(requestTo("outer", [4]))).values, [4]);
+    assert.deepEqual((await bench.respond(requestTo("outer", [4]))).values, [4]);
     bench.models["orphan"] = chainOf(["nobody"]);
     await assert.rejects(bench.load("orphan"), /not available or ambiguous: nobody/);
     assert.equal(bench.engine.ready, false);
@@ -153,7 +153,7 @@ describe("an ensemble", () => {
     assert.equal(bench.engine.ready, true);
     bench.models["nobody"] = echoConfig;
     await bench.load("nobody");
-    await assert.rejects(bench.answer(requestTo("orphan", [1])), /'orphan' has no available versions/);
+    await assert.rejects(bench.respond(requestTo("orphan", [1])), /'orphan' has no available versions/);
   });
 
   it("that is loaded later has its labels, and stays unloaded if its own configuration is invalid", async () => {
@@ -178,12 +178,12 @@ describe("an ensemble", () => {
     await bench.load("outer");
     bench.models["echo2"] = floats;
     await bench.load("echo2");
-    await assert.rejects(bench.answer(requestTo("chain", [1])), /'chain' has no available versions/);
-    await assert.rejects(bench.answer(requestTo("outer", [1])), /'outer' has no available versions/);
+    await assert.rejects(bench.respond(requestTo("chain", [1])), /'chain' has no available versions/);
+    await assert.rejects(bench.respond(requestTo("outer", [1])), /'outer' has no available versions/);
     await assert.rejects(bench.load("chain"), /^InferenceError: load failed for model 'chain': in ensemble chain, /);
     bench.models["echo2"] = echoConfig;
     await bench.load("echo2");
-    assert.deepEqual((await bench.answer(requestTo("outer", [4]))).values, [4]);
+    assert.deepEqual((await bench.respond(requestTo("outer", [4]))).values, [4]);
   });
 
   it("needs the version that its step names", async () => {
@@ -199,7 +199,7 @@ describe("an ensemble", () => {
     });
     bench.versions["echo"] = [1, 2];
     await bench.load("echo");
-    assert.deepEqual((await bench.answer(requestTo("chain", [4]))).values, [4]);
+    assert.deepEqual((await bench.respond(requestTo("chain", [4]))).values, [4]);
   });
 
   it("keeps its graph when a reload names an unknown step", async () => {
@@ -207,7 +207,7 @@ describe("an ensemble", () => {
     bench.models["chain"] = chainOf(["echo", "nobody"]);
     await assert.rejects(bench.load("chain"), /not available or ambiguous: nobody/);
     await bench.load("echo");
-    assert.deepEqual((await bench.answer(requestTo("chain", [4]))).values, [4]);
+    assert.deepEqual((await bench.respond(requestTo("chain", [4]))).values, [4]);
   });
 
   it("cannot form a circle with a graph that was loaded before or is loaded at the same time", async () => {
@@ -216,7 +216,7 @@ describe("an ensemble", () => {
     await bench.load("right");
     bench.models["left"] = chainOf(["right"]);
     await assert.rejects(bench.load("left"), /circular dependency between ensembles: left -> \.\.\. -> right -> left/);
-    assert.deepEqual((await bench.answer(requestTo("right", [4]))).values, [4]);
+    assert.deepEqual((await bench.respond(requestTo("right", [4]))).values, [4]);
     bench.models["one"] = chainOf(["two"]);
     bench.models["two"] = chainOf(["one"]);
     const both = await Promise.allSettled([bench.load("one"), bench.load("two")]);
@@ -238,10 +238,10 @@ describe("an ensemble", () => {
       await bench.load("echo2");
       await bench.load("outer");
       const open = hold("echo");
-      const inFlight = bench.answer(requestTo("outer", [5]));
-      await turns();
+      const inFlight = bench.respond(requestTo("outer", [5]));
+      await ticks();
       await change();
-      await turns();
+      await ticks();
       open();
       assert.deepEqual((await inFlight).values, [5], what);
     }
@@ -250,22 +250,22 @@ describe("an ensemble", () => {
   it("serves every request while its steps are reloaded", async () => {
     await bench.load("outer");
     const ended = new AbortController();
-    let answered = 0;
+    let responseCount = 0;
     const client = async (model: string): Promise<void> => {
-      for (; !ended.signal.aborted; answered++) {
-        assert.deepEqual((await bench.answer(requestTo(model, [3]))).values, [3]);
-        await turns(1);
+      for (; !ended.signal.aborted; responseCount++) {
+        assert.deepEqual((await bench.respond(requestTo(model, [3]))).values, [3]);
+        await ticks(1);
       }
     };
     const clients = ["echo", "chain", "outer", "outer"].map(client);
     for (let i = 0; i < 30; i++) {
       await bench.load(i % 2 === 0 ? "echo" : "echo2");
-      await turns(5);
+      await ticks(5);
     }
     ended.abort();
     await Promise.all(clients);
-    assert.ok(answered > 100);
-    await turns();
+    assert.ok(responseCount > 100);
+    await ticks();
     assert.equal(bench.backend.loadedCount, 2);
     assert.equal(bench.engine.memory().usedBytes, 2000);
     assert.equal(bench.backend.arena?.usedBytes, 0);
@@ -274,12 +274,12 @@ describe("an ensemble", () => {
   it("keeps its statistics over reloads of its steps, and starts from zero after an unload", async () => {
     const count = () => bench.engine.statistics("chain", "")[0]?.inferenceCount;
     await bench.load("chain");
-    await bench.answer(requestTo("chain", [1]));
+    await bench.respond(requestTo("chain", [1]));
     await bench.load("echo");
-    await bench.answer(requestTo("chain", [1]));
+    await bench.respond(requestTo("chain", [1]));
     assert.equal(count(), 2);
     await bench.unload("echo");
-    await turns();
+    await ticks();
     await bench.load("echo");
     assert.equal(count(), 0);
   });
@@ -292,10 +292,10 @@ describe("a namespace", () => {
     await bench.engine.openNamespace({ ...source, namespace: "b" }, bench.signal);
     await bench.load("outer");
     const open = hold("echo");
-    const inFlight = bench.answer(requestTo("outer", [5], { namespace: "a" }));
-    await turns();
+    const inFlight = bench.respond(requestTo("outer", [5], { namespace: "a" }));
+    await ticks();
     const closing = bench.engine.closeNamespace("a");
-    await turns();
+    await ticks();
     open();
     assert.deepEqual((await inFlight).values, [5]);
     await closing;
@@ -303,7 +303,7 @@ describe("a namespace", () => {
     assert.equal(bench.engine.memory("a").usedBytes, 0);
     await bench.unload("echo");
     await bench.load("echo");
-    await assert.rejects(bench.answer(requestTo("outer", [5], { namespace: "a" })), /'outer' is not found/);
-    assert.deepEqual((await bench.answer(requestTo("outer", [6], { namespace: "b" }))).values, [6]);
+    await assert.rejects(bench.respond(requestTo("outer", [5], { namespace: "a" })), /'outer' is not found/);
+    assert.deepEqual((await bench.respond(requestTo("outer", [6], { namespace: "b" }))).values, [6]);
   });
 });

@@ -19,7 +19,7 @@ export interface VersionExchangeDependencies {
   /** Time in milliseconds that an unload waits for requests and for the model's own code. */
   readonly drainMsMax: number;
   readonly log: Logger;
-  readonly scheduler: (config: ModelConfig, version: number, made: Composition) => Scheduler;
+  readonly scheduler: (config: ModelConfig, version: number, created: Composition) => Scheduler;
   readonly observer: (opened: OpenedVersion) => RequestObserver;
   /** Called after a version's statistics and metrics were removed. */
   readonly onRetired: (namespace: string, name: string, version: number) => void;
@@ -39,10 +39,10 @@ export interface ComposedEnsemble {
  * loaded until the ensembles that use it have ended.
  */
 export class VersionExchange {
-  readonly #parts: VersionExchangeDependencies;
+  readonly #dependencies: VersionExchangeDependencies;
 
-  constructor(parts: VersionExchangeDependencies) {
-    this.#parts = parts;
+  constructor(dependencies: VersionExchangeDependencies) {
+    this.#dependencies = dependencies;
   }
 
   /** Replaces all previous versions of a model by the built ones. */
@@ -52,7 +52,7 @@ export class VersionExchange {
       if (!built.some((each) => each.version === version)) this.#retireVersion(entry, version);
     }
     // The name may have belonged to an ensemble before: its recipe is removed.
-    this.#parts.table.setRecipe(entry, null);
+    this.#dependencies.table.setRecipe(entry, null);
     this.#settle(entry);
   }
 
@@ -60,7 +60,7 @@ export class VersionExchange {
   stepsOf(entry: ModelEntry, config: ModelConfig): ComposedEnsemble {
     assert(config.scheduling.kind === "ensemble", `${config.name} is an ensemble`);
     const steps = config.scheduling.steps.map(({ modelName, modelVersion }) => {
-      const step = this.#parts.table.entry(entry.namespace, modelName);
+      const step = this.#dependencies.table.entry(entry.namespace, modelName);
       const latest = step?.latest ?? null;
       if (step === undefined || latest === null) throw missingStepError(entry.name, modelName);
       if (modelVersion === -1) return latest;
@@ -82,7 +82,7 @@ export class VersionExchange {
     for (const { version } of entry.ready()) {
       if (!versions.some((each) => each.version === version)) this.#retireVersion(entry, version);
     }
-    this.#parts.table.setRecipe(entry, recipe);
+    this.#dependencies.table.setRecipe(entry, recipe);
     this.#settle(entry);
   }
 
@@ -92,7 +92,7 @@ export class VersionExchange {
    */
   withdraw(entry: ModelEntry): void {
     const isEnsemble = entry.recipe !== null;
-    this.#parts.table.setRecipe(entry, null);
+    this.#dependencies.table.setRecipe(entry, null);
     for (const [version, state] of entry.versions) {
       if (state.at === "ready") this.#retireVersion(entry, version);
       // An ensemble that waited for its steps is now unloaded.
@@ -110,7 +110,7 @@ export class VersionExchange {
       const ended = () => {
         if (entry.versions.get(version) === state) entry.setState(version, { at: "unavailable", reason: "unloaded" });
       };
-      this.#parts.background(Promise.resolve(model[Symbol.asyncDispose]()).then(ended));
+      this.#dependencies.background(Promise.resolve(model[Symbol.asyncDispose]()).then(ended));
     }
   }
 
@@ -127,7 +127,7 @@ export class VersionExchange {
       } catch (thrown) {
         const served = ensemble.ready();
         for (const { version } of served) this.#retireVersion(ensemble, version);
-        if (served.length > 0) this.#parts.log.warning(InferenceError.from(thrown).message);
+        if (served.length > 0) this.#dependencies.log.warning(InferenceError.from(thrown).message);
       }
     }
   }
@@ -142,38 +142,40 @@ export class VersionExchange {
     }
   }
 
-  #open(entry: ModelEntry, built: Omit<BuiltVersion, "model">, made: Composition): void {
+  #open(entry: ModelEntry, built: Omit<BuiltVersion, "model">, created: Composition): void {
     const { version, config, labels, health, loadNs, warmUps } = built;
-    const scheduler = this.#parts.scheduler(config, version, made);
-    const observer = this.#parts.observer({
+    const scheduler = this.#dependencies.scheduler(config, version, created);
+    const observer = this.#dependencies.observer({
       namespace: entry.namespace,
       config,
       version,
       loadNs,
       pendingCount: () => scheduler.pendingCount,
     });
-    const { clock } = this.#parts;
+    const { clock } = this.#dependencies;
     for (const record of warmUps) observer.succeeded(record, endOf(record), clock.epochMs());
     const serving = new ServingVersion({
       config,
       version,
-      model: made.kind === "model" ? made.model : null,
-      steps: made.kind === "ensemble" ? made.steps : [],
+      model: created.kind === "model" ? created.model : null,
+      steps: created.kind === "ensemble" ? created.steps : [],
       health,
       labels,
       scheduler,
       observer,
       clock,
-      calls: this.#parts.calls,
+      calls: this.#dependencies.calls,
       bls: built.bls,
-      drainMsMax: this.#parts.drainMsMax,
+      drainMsMax: this.#dependencies.drainMsMax,
     });
     const before = entry.versions.get(version);
     entry.setState(version, { at: "ready", serving });
     if (entry.versions.has(-1)) entry.forget(-1);
     if (before?.at === "ready")
-      this.#parts.background(before.serving[Symbol.asyncDispose]().then(() => this.#logUnloaded(entry, version)));
-    this.#parts.log.info(`successfully loaded '${entry.name}' version ${version}`);
+      this.#dependencies.background(
+        before.serving[Symbol.asyncDispose]().then(() => this.#logUnloaded(entry, version)),
+      );
+    this.#dependencies.log.info(`successfully loaded '${entry.name}' version ${version}`);
   }
 
   #retireVersion(entry: ModelEntry, version: number): void {
@@ -185,15 +187,15 @@ export class VersionExchange {
       const now = entry.versions.get(version);
       if (now === unloading) entry.setState(version, { at: "unavailable", reason: "unloaded" });
       // A version that is in service again by now keeps its counts, as after a reload.
-      if (now?.at !== "ready") this.#parts.onRetired(entry.namespace, entry.name, version);
+      if (now?.at !== "ready") this.#dependencies.onRetired(entry.namespace, entry.name, version);
       this.#logUnloaded(entry, version);
     };
-    this.#parts.background(before.serving[Symbol.asyncDispose]().then(ended));
+    this.#dependencies.background(before.serving[Symbol.asyncDispose]().then(ended));
   }
 
   /** Logs one line for each unloaded version, as Triton does. A version that a reload replaces is logged too. */
   #logUnloaded(entry: ModelEntry, version: number): void {
-    this.#parts.log.info(`successfully unloaded '${entry.name}' version ${version}`);
+    this.#dependencies.log.info(`successfully unloaded '${entry.name}' version ${version}`);
   }
 }
 

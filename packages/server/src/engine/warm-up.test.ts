@@ -60,7 +60,7 @@ function modelOf(...executions: ((batch: readonly InferenceRequest[]) => Promise
   };
 }
 
-const answered = (batch: readonly InferenceRequest[]): readonly Outcome[] =>
+const responded = (batch: readonly InferenceRequest[]): readonly Outcome[] =>
   batch.map(() => ({ modelName: "m", modelVersion: "1", outputs: [], parameters: noParameters }));
 
 test("every instance runs every sample, and its requests are counted one by one", async (t) => {
@@ -68,7 +68,7 @@ test("every instance runs every sample, and its requests are counted one by one"
   const seen: number[][][] = [];
   const see = (batch: readonly InferenceRequest[]) => {
     seen.push(batch.map(({ inputs }) => [...(inputs[0]?.data ?? [])]));
-    return Promise.resolve(answered(batch));
+    return Promise.resolve(responded(batch));
   };
   const records = await warmUp(modelOf(see, see), order);
   const rows = [
@@ -87,7 +87,7 @@ test("a sample that fails on one instance fails the load with all of its errors"
     Promise.resolve(batch.map((_, i) => new InferenceError("INTERNAL", `no ${i}`)));
   await assert.rejects(
     warmUp(
-      modelOf((batch) => Promise.resolve(answered(batch)), fails),
+      modelOf((batch) => Promise.resolve(responded(batch)), fails),
       order,
     ),
     {
@@ -114,7 +114,7 @@ test("an aborted load cancels the execution and ends after it", async (t) => {
   const model = modelOf(async (batch) => {
     running.resolve();
     await end.promise;
-    return answered(batch);
+    return responded(batch);
   });
   const warming = warmUp(model, order);
   await running.promise;
@@ -133,7 +133,7 @@ test("samples that would run for days or fill the memory are rejected", async (t
 });
 
 test("a sample's file must be in the model's directory, whatever its name and links are", async (t) => {
-  const model = modelOf((batch) => Promise.resolve(answered(batch)));
+  const model = modelOf((batch) => Promise.resolve(responded(batch)));
   const names = ["../../secret", "/secret", "link", "folder", "pipe\\000"];
   for (const name of names) {
     const order = await orderFor(t, sample(`input_data_file: "${name}"`));

@@ -142,7 +142,7 @@ async function warmInstance(
 ): Promise<RequestRecord[]> {
   const records: RequestRecord[] = [];
   for (const { sample, request } of prepared) {
-    for (let turn = 0; turn < sample.count; turn++) {
+    for (let tick = 0; tick < sample.count; tick++) {
       order.signal.throwIfAborted();
       const startedNs = order.clock.monotonicNs();
       const batch = Array.from({ length: sample.batchSize }, () => ({ ...request }));
@@ -208,7 +208,7 @@ async function ended(outcome: Outcome | DeferredResponses): Promise<Outcome | nu
 }
 
 function recordsOf(execution: Execution, startedNs: number): RequestRecord[] {
-  return execution.outcomes.map((_, place) => ({
+  return execution.outcomes.map((_, position) => ({
     ...newRecord(startedNs, 1),
     queuedNs: startedNs,
     startedNs,
@@ -216,7 +216,7 @@ function recordsOf(execution: Execution, startedNs: number): RequestRecord[] {
     computeInferNs: execution.computeInferNs,
     computeOutputNs: execution.computeOutputNs,
     executedBatchSize: execution.outcomes.length,
-    countsExecution: place === 0,
+    countsExecution: position === 0,
   }));
 }
 

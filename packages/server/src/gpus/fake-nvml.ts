@@ -20,7 +20,7 @@ export function fakeNvml(gpus: readonly FakeGpu[], statuses: FakeGpu["statuses"]
     (call: keyof NvmlCalls, values: (gpu: FakeGpu) => readonly (number | bigint)[]) =>
     (device: bigint, memory: Uint32Array | BigUint64Array): number => {
       const status = of(device).statuses?.[call] ?? 0;
-      if (status === 0) values(of(device)).forEach((value, place) => (memory[place] = value));
+      if (status === 0) values(of(device)).forEach((value, position) => (memory[position] = value));
       return status;
     };
   return {
@@ -47,9 +47,9 @@ export function fakeNvml(gpus: readonly FakeGpu[], statuses: FakeGpu["statuses"]
     energy: write("energy", (gpu) => [gpu.millijoules]),
     processes(device, count, infos) {
       const { processes } = of(device);
-      const room = count[0]!;
+      const capacity = count[0]!;
       count[0] = processes.length;
-      if (processes.length > room) return 7;
+      if (processes.length > capacity) return 7;
       // Each entry ends with the ids of a MIG instance, 0xffffffff when there is none.
       infos.set(processes.flatMap(([pid, bytes]) => [BigInt(pid), bytes, 0xffff_ffff_ffff_ffffn]));
       return 0;

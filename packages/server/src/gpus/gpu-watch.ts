@@ -53,7 +53,7 @@ export class GpuWatch implements AsyncDisposable {
   #failureCount = 0;
   #reportedMessage: string | null = null;
   #isClosed = false;
-  #begun: Promise<void> = Promise.resolve();
+  #started: Promise<void> = Promise.resolve();
   /** Callbacks that wait for the next reading; null means that the GPUs cannot be read. */
   readonly #waiting = new Set<(readings: readonly GpuReading[] | null) => void>();
 
@@ -99,7 +99,7 @@ export class GpuWatch implements AsyncDisposable {
     return await promise.finally(() => this.#waiting.delete(resolve));
   }
 
-  #tell(readings: readonly GpuReading[] | null): void {
+  #report(readings: readonly GpuReading[] | null): void {
     for (const resolve of this.#waiting) resolve(readings);
   }
 
@@ -116,7 +116,7 @@ export class GpuWatch implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.#isClosed = true;
-    await this.#begun;
+    await this.#started;
     this.#timer?.[Symbol.dispose]();
     const child = this.#child;
     if (child === null) return;
@@ -126,7 +126,7 @@ export class GpuWatch implements AsyncDisposable {
   }
 
   #begin(): void {
-    this.#begun = this.#start().catch((error: unknown) => this.#ended((error as Error).message));
+    this.#started = this.#start().catch((error: unknown) => this.#ended((error as Error).message));
   }
 
   async #start(): Promise<void> {
@@ -160,7 +160,7 @@ export class GpuWatch implements AsyncDisposable {
     if (this.#reportedMessage !== null) this.#options.log.info("GPU metrics are available again");
     this.#reportedMessage = null;
     this.#restartTimeout();
-    this.#tell(readings);
+    this.#report(readings);
   }
 
   /** Restarts the timer that limits the process's silence. */
@@ -178,7 +178,7 @@ export class GpuWatch implements AsyncDisposable {
     this.#child = null;
     this.#readings = [];
     this.#readAtNs = 0;
-    this.#tell(null);
+    this.#report(null);
     this.#timer?.[Symbol.dispose]();
     if (this.#isClosed) return;
     this.#reportFailure(message);
@@ -188,7 +188,7 @@ export class GpuWatch implements AsyncDisposable {
   }
 
   #reportFailure(message: string): void {
-    this.#tell(null);
+    this.#report(null);
     if (this.#reportedMessage !== null) return;
     this.#reportedMessage = message;
     this.#options.log.warning(`GPU metrics are unavailable: ${message}`);

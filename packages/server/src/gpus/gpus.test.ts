@@ -71,7 +71,7 @@ test("values that a GPU does not report are null, and unknown memory of a proces
 });
 
 test("processes over the limit are left out, and a lost GPU is an error with the driver's text", () => {
-  const processes = Array.from({ length: 2000 }, (_, place) => [place + 1, 5n] as const);
+  const processes = Array.from({ length: 2000 }, (_, position) => [position + 1, 5n] as const);
   const crowded = { ...fakeGpu, processes };
   assert.equal(new Nvml(fakeNvml([crowded])).read()[0]!.processes.length, 0);
   const lost = new Nvml(fakeNvml([{ ...fakeGpu, statuses: { memory: 15 } }]));

@@ -38,8 +38,8 @@ export function visibleReadings(readings: readonly GpuReading[], visible: string
  */
 function namedGpus(visible: string, present: number): readonly string[] {
   const named: string[] = [];
-  for (const part of visible.split(",")) {
-    const name = part.trim();
+  for (const segment of visible.split(",")) {
+    const name = segment.trim();
     const isNumber = /^\d+$/.test(name);
     if (!isNumber && !/^(GPU|MIG)-/.test(name)) break;
     if (isNumber && Number(name) >= present) break;

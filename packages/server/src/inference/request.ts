@@ -70,28 +70,28 @@ export function hasResponseSink(request: InferenceRequest): request is StreamedR
   return request.responseSink !== undefined;
 }
 
-/** Creates a request from the given fields and defaults. The fields are assigned one by one, because spreading `given` takes 0.3 us. */
+/** Creates a request from the given fields and defaults. The fields are assigned one by one, because spreading `input` takes 0.3 us. */
 export function newInferenceRequest(
-  given: Pick<InferenceRequest, "modelName" | "inputs"> & Partial<InferenceRequest>,
+  input: Pick<InferenceRequest, "modelName" | "inputs"> & Partial<InferenceRequest>,
 ): InferenceRequest {
   const request = {
-    id: given.id ?? "",
-    namespace: given.namespace ?? "",
-    modelName: given.modelName,
-    modelVersion: given.modelVersion ?? "",
-    inputs: given.inputs,
-    requestedOutputs: given.requestedOutputs ?? null,
-    parameters: given.parameters ?? noParameters,
-    sequence: given.sequence ?? null,
-    priority: given.priority ?? 0,
-    queueTimeoutUs: given.queueTimeoutUs ?? 0,
-    receivedNs: given.receivedNs ?? 0,
-    deadlineNs: given.deadlineNs ?? Number.POSITIVE_INFINITY,
-    executionMsMax: given.executionMsMax ?? null,
-    caller: given.caller ?? null,
-    signal: given.signal ?? null,
+    id: input.id ?? "",
+    namespace: input.namespace ?? "",
+    modelName: input.modelName,
+    modelVersion: input.modelVersion ?? "",
+    inputs: input.inputs,
+    requestedOutputs: input.requestedOutputs ?? null,
+    parameters: input.parameters ?? noParameters,
+    sequence: input.sequence ?? null,
+    priority: input.priority ?? 0,
+    queueTimeoutUs: input.queueTimeoutUs ?? 0,
+    receivedNs: input.receivedNs ?? 0,
+    deadlineNs: input.deadlineNs ?? Number.POSITIVE_INFINITY,
+    executionMsMax: input.executionMsMax ?? null,
+    caller: input.caller ?? null,
+    signal: input.signal ?? null,
   };
-  return given.responseSink === undefined ? request : { ...request, responseSink: given.responseSink };
+  return input.responseSink === undefined ? request : { ...request, responseSink: input.responseSink };
 }
 
 /**

@@ -2,11 +2,11 @@ import type { Outcome } from "./response.ts";
 
 /**
  * Receives the responses to one request of a decoupled model, in order, as they are produced. `respond` takes ownership of the outcome;
- * null with `isFinal` ends the responses without another one. The sink must call `taken` once for each outcome, after it was sent, to
+ * null with `isFinal` ends the responses without another one. The sink must call `consumed` once for each outcome, after it was sent, to
  * acknowledge it. A producer pauses while too many of its responses are not acknowledged.
  */
 export interface ResponseSink {
-  respond(outcome: Outcome | null, isFinal: boolean, taken: () => void): void;
+  respond(outcome: Outcome | null, isFinal: boolean, consumed: () => void): void;
 }
 
 /**

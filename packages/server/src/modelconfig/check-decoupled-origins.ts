@@ -29,9 +29,9 @@ export function checkDecoupledOrigins(config: ModelConfig, composing: ReadonlyMa
       if (!read.every((tensor) => origins.has(tensor))) return true;
       const [written = ""] = step.outputMap.values();
       const origin = commonOrigin(config.name, namers.get(written) ?? step.modelName, read, origins);
-      const made = composing.get(step.modelName)?.decoupled ? step : origin;
-      isDecoupled ||= made === step;
-      for (const tensor of step.outputMap.values()) origins.set(tensor, made);
+      const created = composing.get(step.modelName)?.decoupled ? step : origin;
+      isDecoupled ||= created === step;
+      for (const tensor of step.outputMap.values()) origins.set(tensor, created);
       return false;
     });
   }

@@ -109,24 +109,24 @@ function checkFalseTrue(
   model: string,
 ): void {
   const kind = ControlKind[control.kind];
-  const given = (
+  const input = (
     [
       ["int32_false_true", control.int32FalseTrue],
       ["fp32_false_true", control.fp32FalseTrue],
       ["bool_false_true", control.boolFalseTrue],
     ] as const
   ).filter(([, values]) => values.length > 0);
-  if (given.length === 0) {
+  if (input.length === 0) {
     throwInvalidConfig(
       `sequence batching must specify either 'int32_false_true', 'fp32_false_true' or 'bool_false_true' for ${kind} for ${model}`,
     );
   }
-  if (given.length > 1) {
+  if (input.length > 1) {
     throwInvalidConfig(
       `sequence batching specifies more than one from 'int32_false_true', 'fp32_false_true' and 'bool_false_true' for ${kind} for ${model}`,
     );
   }
-  const [name, values] = given[0]!;
+  const [name, values] = input[0]!;
   if (values.length !== 2)
     throwInvalidConfig(`sequence batching control '${name}' must have exactly 2 entries for ${kind} for ${model}`);
 }

@@ -64,8 +64,8 @@ test("KIND_AUTO of a backend without GPU support is the CPU; an explicit kind st
     }).instanceGroups.map(({ kind, count }) => [kind, count]);
   assert.deepEqual(kinds("", "model.onnx"), [["KIND_CPU", 2]]);
   assert.deepEqual(kinds("", "model.py"), [["KIND_GPU", 1]]);
-  const asked = "instance_group [ { kind: KIND_AUTO }, { kind: KIND_GPU }, { gpus: [ 1 ] } ]";
-  assert.deepEqual(kinds(asked, "model.onnx"), [
+  const requested = "instance_group [ { kind: KIND_AUTO }, { kind: KIND_GPU }, { gpus: [ 1 ] } ]";
+  assert.deepEqual(kinds(requested, "model.onnx"), [
     ["KIND_CPU", 2],
     ["KIND_GPU", 1],
     ["KIND_GPU", 1],

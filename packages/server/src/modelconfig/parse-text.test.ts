@@ -55,9 +55,9 @@ const broken: readonly (readonly [string, string, string])[] = [
 ];
 
 suite("an invalid config.pbtxt is rejected with the position, the expected and the found token", () => {
-  for (const [text, place, message] of broken) {
+  for (const [text, location, message] of broken) {
     test(JSON.stringify(text), () => {
-      const [line, column] = place.split(":");
+      const [line, column] = location.split(":");
       assert.throws(() => parseConfigText(text, "/r/m/config.pbtxt"), {
         code: "INVALID_ARG",
         message: `failed to read text proto from /r/m/config.pbtxt: line ${line}, column ${column}: ${message}`,
@@ -149,7 +149,7 @@ test("a configuration printed as config.pbtxt parses to the same configuration",
 });
 
 test("property: any text parses or is rejected with an error", () => {
-  const pieces = fc.constantFrom(
+  const chunks = fc.constantFrom(
     "name",
     "input",
     "dims",
@@ -177,7 +177,7 @@ test("property: any text parses or is rejected with an error", () => {
     "key",
   );
   fc.assert(
-    fc.property(fc.array(pieces, { maxLength: 40 }), (parts) => {
+    fc.property(fc.array(chunks, { maxLength: 40 }), (parts) => {
       const { message, problems } = readConfigText(parts.join(" "));
       assert.equal(message === null, problems.length > 0);
     }),

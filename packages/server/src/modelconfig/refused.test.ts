@@ -72,9 +72,9 @@ suite("responses of decoupled steps", () => {
    */
   const ensemble = (steps: readonly string[], more = "") => {
     const written = steps.map((step) => {
-      const [model = "", read = "", made = ""] = step.split(/: |>/);
+      const [model = "", read = "", created = ""] = step.split(/: |>/);
       const inputs = read.split(",").map((tensor, at) => `input_map { key: "${"AB"[at]}" value: "${tensor}" }`);
-      return `step { model_name: "${model}" model_version: -1 ${inputs.join(" ")} output_map { key: "O" value: "${made}" } }`;
+      return `step { model_name: "${model}" model_version: -1 ${inputs.join(" ")} output_map { key: "O" value: "${created}" } }`;
     });
     const input = 'input { name: "I" data_type: TYPE_FP32 dims: 1 } output { name: "R" data_type: TYPE_FP32 dims: 1 }';
     return complete("e", `platform: "ensemble" ${input} ensemble_scheduling { ${written.join(" ")} } ${more}`);

@@ -57,8 +57,8 @@ function messageValue(desc: DescMessage): ValueShape {
 }
 
 function shapedLater(make: () => MessageShape): ValueShape {
-  let made: MessageShape | null = null;
-  return { kind: "message", shape: () => (made ??= make()) };
+  let created: MessageShape | null = null;
+  return { kind: "message", shape: () => (created ??= make()) };
 }
 
 function entryShape(field: DescField & { fieldKind: "map" }): MessageShape {

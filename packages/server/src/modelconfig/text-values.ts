@@ -31,7 +31,7 @@ export function scalarText(value: Exclude<ValueShape, { kind: "message" }>, toke
       return booleanText(token, negative) ?? refuse("true or false");
     case "string": {
       if (negative || token.kind !== "string") return refuse("a string in quotes");
-      const broken = tokens.find((piece) => !escaped.test(piece.text));
+      const broken = tokens.find((chunk) => !escaped.test(chunk.text));
       return broken
         ? { ok: false, reason: `invalid escape in string ${broken.text}` }
         : done(tokens.map((one) => one.text).join(" "));

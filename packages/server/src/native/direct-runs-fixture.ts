@@ -55,8 +55,8 @@ export class DirectRuns {
           return valueOf(target?.data ?? null, about);
         }),
       });
-      const places = results.map((result, at) => (result.isPlaced ? null : place(outputs[at]!.index, result)));
-      this.#caller.place(places.map((data) => (data === null ? 0 : Number(addressOf(data)))));
+      const locations = results.map((result, at) => (result.isPlaced ? null : place(outputs[at]!.index, result)));
+      this.#caller.place(locations.map((data) => (data === null ? 0 : Number(addressOf(data)))));
       return results;
     } finally {
       this.#caller.end();

@@ -36,7 +36,7 @@ export async function runOnnx(
   const caller = new DirectRuns(runtime, session);
   return runs.map((inputs) => {
     assert.deepEqual(session.inputs.map(({ name }) => name).toSorted(), Object.keys(inputs).toSorted());
-    const answers = new Map<string, RunOutput>();
+    const responses = new Map<string, RunOutput>();
     caller.run({
       inputs: session.inputs.map(({ name, elementType }, index) => {
         const { shape, numbers } = inputs[name] as RunInput;
@@ -47,10 +47,10 @@ export async function runOnnx(
       outputs: session.outputs.map((_, index) => ({ index, target: null })),
       place: (index, { shape }) => {
         const numbers = new Float32Array(shape.reduce((product, dim) => product * dim, 1));
-        answers.set(session.outputs[index]!.name, { shape, numbers });
+        responses.set(session.outputs[index]!.name, { shape, numbers });
         return new Uint8Array(numbers.buffer);
       },
     });
-    return answers;
+    return responses;
   });
 }

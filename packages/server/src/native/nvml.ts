@@ -96,17 +96,17 @@ export class Nvml {
       (to) => this.#calls.processes(device, count, to),
     );
     if (infos === null) return [];
-    return Array.from({ length: count[0]! }, (_, place) => {
-      const bytes = infos[place * processWords + 1]!;
+    return Array.from({ length: count[0]! }, (_, position) => {
+      const bytes = infos[position * processWords + 1]!;
       return {
-        pid: Number(infos[place * processWords]! & 0xffff_ffffn),
+        pid: Number(infos[position * processWords]! & 0xffff_ffffn),
         memoryBytes: bytes === unknownBytes ? 0 : Number(bytes),
       };
     });
   }
 
-  #query<Memory>(call: string, memory: Memory, ask: (memory: Memory) => number): Memory | null {
-    const status = ask(memory);
+  #query<Memory>(call: string, memory: Memory, request: (memory: Memory) => number): Memory | null {
+    const status = request(memory);
     if (unanswered.has(status)) return null;
     this.#check(call, status);
     return memory;

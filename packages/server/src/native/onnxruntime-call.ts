@@ -223,8 +223,8 @@ function stringElements(bytes: Uint8Array, count: number): readonly Uint8Array[]
   return elements;
 }
 
-function malformedStrings(wanted: number, found: number): InferenceError {
-  return new InferenceError("INTERNAL", `an input has ${found} complete strings, its shape has ${wanted}`);
+function malformedStrings(desired: number, found: number): InferenceError {
+  return new InferenceError("INTERNAL", `an input has ${found} complete strings, its shape has ${desired}`);
 }
 
 /** Converts a string tensor of the library to a BYTES tensor. */

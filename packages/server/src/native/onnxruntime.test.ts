@@ -148,12 +148,12 @@ test("strings keep every byte, zeros included", async () => {
 
 test("strings whose number differs from the shape, or that are truncated, are rejected", async () => {
   await using session = await openModel(identity("STRING"));
-  const whole = joinElements([new TextEncoder().encode("abc")]);
+  const complete = joinElements([new TextEncoder().encode("abc")]);
   for (const [data, count] of [
-    [whole, 2],
+    [complete, 2],
     [joinElements([new Uint8Array(1), new Uint8Array(1)]), 1],
-    [whole.subarray(0, 6), 1],
-    [whole.subarray(0, 2), 1],
+    [complete.subarray(0, 6), 1],
+    [complete.subarray(0, 2), 1],
   ] as const) {
     const order = { inputs: [{ index: 0, shape: [count], data }], outputs: [{ index: 0, target: null }] };
     assert.throws(() => session.runs.run({ ...order, place: noPlace }), /complete strings, its shape has/);

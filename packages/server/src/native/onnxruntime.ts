@@ -154,9 +154,9 @@ class OpenLibrary implements OnnxRuntime {
 
   /** Returns the number of threads in a session's own pool when its options do not specify one; 0 to use the shared pool. */
   #ownThreads({ ownThreads, parallelExecution }: OnnxSessionOptions): number {
-    const wanted = this.#intraOpThreadCount;
-    if (ownThreads !== null || parallelExecution || wanted < 2) return 0;
-    return this.#ownThreadCount + wanted > this.#options.ownThreadCountMax ? 0 : wanted;
+    const desired = this.#intraOpThreadCount;
+    if (ownThreads !== null || parallelExecution || desired < 2) return 0;
+    return this.#ownThreadCount + desired > this.#options.ownThreadCountMax ? 0 : desired;
   }
 
   /** Returns null when the session uses the shared pool, or there are too few processors for its threads. */
@@ -207,15 +207,15 @@ class OpenSession implements OnnxSession {
   #isOpen = true;
 
   constructor(
-    parts: { readonly api: OrtApi; readonly session: bigint; readonly allocator: bigint },
+    dependencies: { readonly api: OrtApi; readonly session: bigint; readonly allocator: bigint },
     { placement, freed }: { readonly placement: ThreadPlacement | null; readonly freed: () => Promise<void> },
   ) {
-    this.#api = parts.api;
-    this.handle = parts.session;
+    this.#api = dependencies.api;
+    this.handle = dependencies.session;
     this.placement = placement;
     this.#freed = freed;
-    this.inputs = describeValues(parts, "Input");
-    this.outputs = describeValues(parts, "Output");
+    this.inputs = describeValues(dependencies, "Input");
+    this.outputs = describeValues(dependencies, "Output");
     this.#names = [this.inputs, this.outputs].map((values) => values.map(({ name }) => cString(name)));
     const [inputNames = [], outputNames = []] = this.#names.map((side) => side.map(addressOf));
     this.inputNames = inputNames;

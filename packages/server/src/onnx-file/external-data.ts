@@ -15,17 +15,17 @@ export interface SplitModel {
 
 /** Moves the large constants of the graph to a separate file `location`. Constants inside loops and branches stay in the model. */
 export function splitModel(model: OnnxModel, location: string): SplitModel {
-  const pieces: OnnxChunk[] = [];
+  const chunks: OnnxChunk[] = [];
   let byteLength = 0;
   const constants = model.constants.map((constant): Constant => {
     const { bytes } = constant;
     if ("location" in bytes || bytes.byteLength < externalBytesMin) return constant;
     const gap = (pageBytes - (byteLength % pageBytes)) % pageBytes;
-    if (gap > 0) pieces.push(new Uint8Array(gap));
-    const place: ExternalBytes = { location, offset: byteLength + gap, byteLength: bytes.byteLength };
-    pieces.push(bytes);
-    byteLength = place.offset + place.byteLength;
-    return { ...constant, bytes: place };
+    if (gap > 0) chunks.push(new Uint8Array(gap));
+    const path: ExternalBytes = { location, offset: byteLength + gap, byteLength: bytes.byteLength };
+    chunks.push(bytes);
+    byteLength = path.offset + path.byteLength;
+    return { ...constant, bytes: path };
   });
-  return { model: { ...model, constants }, pieces, byteLength };
+  return { model: { ...model, constants }, pieces: chunks, byteLength };
 }

@@ -103,9 +103,9 @@ export function onnxByteLength(model: OnnxModel): number {
   return encodeModel(model).byteLength;
 }
 
-function inMemory(piece: OnnxChunk): Uint8Array {
-  assert(!isStreamed(piece), "a model in memory has its constants in memory");
-  return piece;
+function inMemory(chunk: OnnxChunk): Uint8Array {
+  assert(!isStreamed(chunk), "a model in memory has its constants in memory");
+  return chunk;
 }
 
 function encodeGraph(model: OnnxGraph): Encoded {
@@ -222,6 +222,6 @@ function packedIntegers(field: number, values: Int32Array): Encoded {
 function repeatedWords(field: number, { words, places }: RepeatedValues): Encoded {
   const encoded = words.map((word) => new BinaryWriter().tag(field, WireType.LengthDelimited).string(word).finish());
   const writer = new BinaryWriter();
-  for (const place of places) writer.raw(encoded[place] as Uint8Array);
+  for (const position of places) writer.raw(encoded[position] as Uint8Array);
   return written(writer);
 }

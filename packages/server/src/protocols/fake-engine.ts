@@ -131,16 +131,16 @@ export class FakeEngine implements Engine {
   }
 
   async #stream(model: FakeEntry, request: InferenceRequest, sink: ResponseSink): Promise<void> {
-    const answer = (outputs: readonly Tensor[]) => ({
+    const createResponse = (outputs: readonly Tensor[]) => ({
       modelName: model.config.name,
       modelVersion: "1",
       outputs,
       parameters: noParameters,
     });
     try {
-      const made = await this.#run(model, request);
-      if (!model.config.decoupled) return sink.respond(answer(made), true, () => {});
-      for (const output of made) sink.respond(answer([output]), false, () => {});
+      const created = await this.#run(model, request);
+      if (!model.config.decoupled) return sink.respond(createResponse(created), true, () => {});
+      for (const output of created) sink.respond(createResponse([output]), false, () => {});
       sink.respond(null, true, () => {});
     } catch (error) {
       sink.respond(InferenceError.from(error), true, () => {});
@@ -171,10 +171,10 @@ export class FakeEngine implements Engine {
   async #made(model: FakeEntry, request: InferenceRequest): Promise<readonly Tensor[]> {
     try {
       if (request.signal?.aborted) throw new InferenceError("CANCELLED", "");
-      const made = await model.run(request, this.arena);
-      const wanted = request.requestedOutputs;
-      const outputs = wanted === null ? made : made.filter((tensor) => wanted.includes(tensor.name));
-      releaseTensors(made.filter((tensor) => !outputs.includes(tensor)));
+      const created = await model.run(request, this.arena);
+      const desired = request.requestedOutputs;
+      const outputs = desired === null ? created : created.filter((tensor) => desired.includes(tensor.name));
+      releaseTensors(created.filter((tensor) => !outputs.includes(tensor)));
       return outputs;
     } finally {
       releaseTensors(request.inputs);
@@ -301,7 +301,7 @@ function unlessGivenUp(signal: AbortSignal | null, work: () => Promise<readonly 
       return isGivenUp;
     };
     working.then(
-      (made) => (ended() ? releaseTensors(made) : resolve(made)),
+      (created) => (ended() ? releaseTensors(created) : resolve(created)),
       (error: Error) => void (ended() || reject(error)),
     );
   });

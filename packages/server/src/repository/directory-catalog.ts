@@ -68,14 +68,14 @@ export class DirectoryCatalog implements AsyncDisposable {
     // The served name of an archive is not a path: TargetModel may contain slashes.
     if (name !== this.#options.mapping?.servedName) checkModelName(name);
     if (override !== null && override.files.size > 0) return this.#findOverridden(name, override);
-    const places = await this.#places(name);
-    const [place] = places;
-    if (place === undefined) {
-      const places = this.#options.repositoryDirectories.join(", ");
-      throw new InferenceError("NOT_FOUND", `model '${name}' is not in any model repository (searched: ${places})`);
+    const locations = await this.#locations(name);
+    const [location] = locations;
+    if (location === undefined) {
+      const locations = this.#options.repositoryDirectories.join(", ");
+      throw new InferenceError("NOT_FOUND", `model '${name}' is not in any model repository (searched: ${locations})`);
     }
-    if (places.length > 1) throw new InferenceError("NOT_FOUND", "model appears in two or more repositories");
-    return readModel(place, this.#options, override?.configJson ?? null);
+    if (locations.length > 1) throw new InferenceError("NOT_FOUND", "model appears in two or more repositories");
+    return readModel(location, this.#options, override?.configJson ?? null);
   }
 
   async #findOverridden(name: string, override: ModelOverride): Promise<FoundModel> {
@@ -83,27 +83,27 @@ export class DirectoryCatalog implements AsyncDisposable {
       throw new InferenceError("INVALID_ARG", "Load parameter 'config' must be specified for model file override");
     }
     const modelDirectory = await this.#overrides.write(name, override.files);
-    const place = { modelDirectory, directoryName: name, servedName: name };
+    const location = { modelDirectory, directoryName: name, servedName: name };
     try {
-      return await readModel(place, this.#options, override.configJson);
+      return await readModel(location, this.#options, override.configJson);
     } catch (error) {
       await this.#overrides.remove(name, modelDirectory);
       throw error;
     }
   }
 
-  async #places(name: string): Promise<readonly ModelLocation[]> {
+  async #locations(name: string): Promise<readonly ModelLocation[]> {
     const directoryName = this.#directoryName(name);
     if (directoryName === null) return [];
     const isMapped = name === this.#options.mapping?.servedName;
-    const places: ModelLocation[] = [];
+    const locations: ModelLocation[] = [];
     for (const repository of this.#options.repositoryDirectories) {
       const modelDirectory = join(repository, directoryName);
       if (await isDirectory(modelDirectory)) {
-        places.push({ modelDirectory, directoryName: isMapped ? null : directoryName, servedName: name });
+        locations.push({ modelDirectory, directoryName: isMapped ? null : directoryName, servedName: name });
       }
     }
-    return places;
+    return locations;
   }
 
   #servedName(directoryName: string): string {

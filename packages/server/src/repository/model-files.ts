@@ -41,16 +41,16 @@ export interface ReadOptions {
 
 /** Reads one model directory. `overrideJson` replaces the configuration file. */
 export async function readModel(
-  place: ModelLocation,
+  location: ModelLocation,
   options: ReadOptions,
   overrideJson: string | null,
 ): Promise<FoundModel> {
   const message =
-    overrideJson === null ? await readMessage(place.modelDirectory, options) : parseConfigOverride(overrideJson);
-  const { present, misnamed } = await listVersions(place.modelDirectory);
+    overrideJson === null ? await readMessage(location.modelDirectory, options) : parseConfigOverride(overrideJson);
+  const { present, misnamed } = await listVersions(location.modelDirectory);
   const { gpuCount } = options;
   const cpuBackends = gpuCount === 0 ? undefined : await options.cpuBackends?.();
-  return completeModel(place, {
+  return completeModel(location, {
     message,
     present,
     misnamed,
@@ -83,19 +83,19 @@ async function readMessage(modelDirectory: string, options: ReadOptions): Promis
 
 /** Completes a parsed configuration from the files next to it and applies its version policy. */
 export async function completeModel(
-  place: ModelLocation,
+  location: ModelLocation,
   parsed: Pick<CompletionContext, "gpuCount" | "cpuBackends"> & {
     readonly message: ModelConfigMessage;
     readonly present: readonly number[];
     readonly misnamed: readonly string[];
   },
 ): Promise<FoundModel> {
-  const directoryOf = (version: number) => join(place.modelDirectory, String(version));
+  const directoryOf = (version: number) => join(location.modelDirectory, String(version));
   const newest = parsed.present.at(-1);
   const complete = async (version: number | undefined) =>
     completeConfig(parsed.message, {
-      directoryName: place.directoryName,
-      servedName: place.servedName,
+      directoryName: location.directoryName,
+      servedName: location.servedName,
       versionEntries: version === undefined ? [] : await listEntries(directoryOf(version)),
       gpuCount: parsed.gpuCount,
       ...(parsed.cpuBackends === undefined ? {} : { cpuBackends: parsed.cpuBackends }),
@@ -105,8 +105,8 @@ export async function completeModel(
   // The configuration is completed from the highest served version, not from a higher one that is not served.
   if (versions.length > 0 && versions.at(-1) !== newest) config = await complete(versions.at(-1));
   return {
-    servedName: place.servedName,
-    modelDirectory: place.modelDirectory,
+    servedName: location.servedName,
+    modelDirectory: location.modelDirectory,
     config,
     versions: versions.map((version) => ({ version, directory: directoryOf(version) })),
     misnamedVersions: parsed.misnamed,

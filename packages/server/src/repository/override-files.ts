@@ -24,7 +24,7 @@ export interface OverrideFilesOptions {
 /** Directories with the files that clients send in `file:` parameters of loads. All are removed when this is disposed. */
 export class OverrideFiles implements AsyncDisposable {
   readonly #options: OverrideFilesOptions;
-  readonly #made = new Map<string, CreatedDirectory[]>();
+  readonly #generated = new Map<string, CreatedDirectory[]>();
   #usedBytes = 0;
 
   constructor(options: OverrideFilesOptions) {
@@ -52,20 +52,20 @@ export class OverrideFiles implements AsyncDisposable {
       this.#usedBytes -= bytes;
       throw error;
     }
-    const made = [...(this.#made.get(modelName) ?? []), { path, bytes }];
-    this.#made.set(modelName, made);
-    for (const oldest of made.slice(0, -keptPerModel)) await this.remove(modelName, oldest.path);
+    const created = [...(this.#generated.get(modelName) ?? []), { path, bytes }];
+    this.#generated.set(modelName, created);
+    for (const oldest of created.slice(0, -keptPerModel)) await this.remove(modelName, oldest.path);
     return path;
   }
 
   /** Removes a directory whose load has failed. */
   async remove(modelName: string, path: string): Promise<void> {
-    const made = this.#made.get(modelName) ?? [];
-    const removed = made.find((each) => each.path === path);
+    const created = this.#generated.get(modelName) ?? [];
+    const removed = created.find((each) => each.path === path);
     if (removed === undefined) return;
-    const left = made.filter((each) => each !== removed);
-    if (left.length === 0) this.#made.delete(modelName);
-    else this.#made.set(modelName, left);
+    const left = created.filter((each) => each !== removed);
+    if (left.length === 0) this.#generated.delete(modelName);
+    else this.#generated.set(modelName, left);
     await rm(path, { recursive: true, force: true });
     this.#usedBytes -= removed.bytes;
   }
@@ -83,8 +83,8 @@ export class OverrideFiles implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    for (const { path } of [...this.#made.values()].flat()) await rm(path, { recursive: true, force: true });
-    this.#made.clear();
+    for (const { path } of [...this.#generated.values()].flat()) await rm(path, { recursive: true, force: true });
+    this.#generated.clear();
     this.#usedBytes = 0;
   }
 }

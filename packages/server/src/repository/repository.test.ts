@@ -29,7 +29,7 @@ async function folder(t: TestContext, files: Readonly<Record<string, string>>): 
 }
 
 function catalog(t: TestContext, repositoryDirectories: readonly string[], more: object = {}): DirectoryCatalog {
-  const made = new DirectoryCatalog({
+  const created = new DirectoryCatalog({
     repositoryDirectories,
     mapping: null,
     configName: "",
@@ -39,8 +39,8 @@ function catalog(t: TestContext, repositoryDirectories: readonly string[], more:
     overrideBytesMax: Infinity,
     ...more,
   });
-  t.after(() => made[Symbol.asyncDispose]());
-  return made;
+  t.after(() => created[Symbol.asyncDispose]());
+  return created;
 }
 
 suite("versions", () => {
@@ -220,9 +220,9 @@ suite("a catalog", () => {
     const config = await found.find("a", { configJson: '{"max_batch_size": 3}', files: new Map() });
     assert.equal(config.config.maxBatchSize, 3);
     const files = new Map([["7/model.py", new TextEncoder().encode("# made")]]);
-    const made = await found.find("a", { configJson: "{}", files });
-    assert.equal(made.versions[0]?.version, 7);
-    assert.equal(await readFile(join(made.modelDirectory, "7/model.py"), "utf8"), "# made");
+    const created = await found.find("a", { configJson: "{}", files });
+    assert.equal(created.versions[0]?.version, 7);
+    assert.equal(await readFile(join(created.modelDirectory, "7/model.py"), "utf8"), "# made");
     await assert.rejects(found.find("a", { configJson: null, files }), {
       message: "Load parameter 'config' must be specified for model file override",
     });
@@ -239,7 +239,7 @@ suite("a catalog", () => {
     const found = catalog(t, [root], { overrideBytesMax: 100_000 });
     const load = (name: string, configJson: string, byteLength: number) =>
       found.find(name, { configJson, files: new Map([["1/model.py", new Uint8Array(byteLength)]]) });
-    for (let turn = 0; turn < 5; turn++) await assert.rejects(load(`broken${turn}`, "{", 50_000));
+    for (let tick = 0; tick < 5; tick++) await assert.rejects(load(`broken${tick}`, "{", 50_000));
     assert.deepEqual(await readdir(`${root}-overrides`), []);
     await load("a", "{}", 50_000);
     await assert.rejects(load("b", "{}", 50_000), {

@@ -117,8 +117,8 @@ async function validateModel(
       const unread = errorOf(() => void parseConfigText(text, file));
       return { ...failed, found: null, failure: { at: "poll", why: unread?.message ?? "" } };
     }
-    const place = { modelDirectory, directoryName: name, servedName: name };
-    const found = await completeModel(place, { message: read.message, present, misnamed, ...gpus });
+    const location = { modelDirectory, directoryName: name, servedName: name };
+    const found = await completeModel(location, { message: read.message, present, misnamed, ...gpus });
     const sayRefusals = (config: ModelConfig) => {
       for (const message of configProblems(config)) say("error", message, text);
       for (const field of unsupportedFields(config.message))

@@ -57,7 +57,8 @@ function simulate(
     take();
     estimator.ended(requestCount, nowNs - startedNs, nowNs);
     const last = loop.returnMs(requestCount) * ms;
-    for (let place = 1; place <= requestCount; place += 1) arrivals.push(nowNs + (last * place) / requestCount);
+    for (let position = 1; position <= requestCount; position += 1)
+      arrivals.push(nowNs + (last * position) / requestCount);
   }
   return { sizes, longestWaitMs };
 }

@@ -374,7 +374,7 @@ test("property: every request settles once and releases its inputs once; no batc
     fc.asyncProperty(
       config,
       fc.array(fc.oneof(sendMove, otherMove), { maxLength: 40 }),
-      async (drawn, moves: Move[]) => {
+      async (drawn, transitions: Move[]) => {
         const clock = new ManualClock();
         const instances = [new StubInstance("0", drawn.executionsMax), new StubInstance("1", drawn.executionsMax)];
         const model = dynamicModel(4, {
@@ -392,15 +392,15 @@ test("property: every request settles once and releases its inputs once; no batc
         const scheduler = createDynamicBatchScheduler(instances, model, options(clock));
         const settled: string[] = [];
         const sent: (ReturnType<typeof send> & { id: string; size: number })[] = [];
-        for (const move of moves) {
-          if (move.kind === "send") {
+        for (const transition of transitions) {
+          if (transition.kind === "send") {
             const id = String(sent.length);
-            const deadlineNs = deadlineFromNow(clock, move.timeoutUs);
-            const more = { batchSize: move.size, deadlineNs, priority: move.priority, settled };
-            sent.push(Object.assign(send(scheduler, id, more), { id, size: move.size }));
-          } else if (move.kind === "end") await instances[move.at % 2]?.end();
-          else if (move.kind === "abort") sent[move.at % Math.max(1, sent.length)]?.controller.abort();
-          else await clock.move(move.at % 4);
+            const deadlineNs = deadlineFromNow(clock, transition.timeoutUs);
+            const more = { batchSize: transition.size, deadlineNs, priority: transition.priority, settled };
+            sent.push(Object.assign(send(scheduler, id, more), { id, size: transition.size }));
+          } else if (transition.kind === "end") await instances[transition.at % 2]?.end();
+          else if (transition.kind === "abort") sent[transition.at % Math.max(1, sent.length)]?.controller.abort();
+          else await clock.move(transition.at % 4);
         }
         const closed = scheduler.close();
         for (let count = 0; count <= sent.length; count++) {
@@ -419,10 +419,10 @@ test("property: every request settles once and releases its inputs once; no batc
           assert.ok(size <= 4, batch);
         }
         if (drawn.preserveOrdering) {
-          const answered = settled.map(Number).filter((id) => sent[id]?.outcome === String(id));
+          const responseCount = settled.map(Number).filter((id) => sent[id]?.outcome === String(id));
           assert.deepEqual(
-            answered,
-            answered.toSorted((a, b) => a - b),
+            responseCount,
+            responseCount.toSorted((a, b) => a - b),
           );
         }
       },

@@ -111,13 +111,13 @@ export class StubSteps implements StepModels {
     const key = this.#start(modelName);
     const { promise, resolve } = Promise.withResolvers<void>();
     let isOver = false;
-    const respond = (outcome: Outcome | null, isFinal: boolean, taken = () => {}) => {
+    const respond = (outcome: Outcome | null, isFinal: boolean, consumed = () => {}) => {
       if (isOver) {
         if (outcome !== null && !(outcome instanceof InferenceError)) releaseResponse(outcome);
         return twoTicks();
       }
       isOver = isFinal;
-      request.responseSink.respond(outcome, isFinal, taken);
+      request.responseSink.respond(outcome, isFinal, consumed);
       return twoTicks();
     };
     const release = () => {

@@ -191,7 +191,7 @@ export class EnsembleRun implements FrameRun {
 
   async #stream(frame: EnsembleFrame, step: GraphStep): Promise<void> {
     const responseSink: ResponseSink = {
-      respond: (outcome, isFinal, taken) => this.#onStepResponse(frame, step, { outcome, isFinal, taken }),
+      respond: (outcome, isFinal, consumed) => this.#onStepResponse(frame, step, { outcome, isFinal, taken: consumed }),
     };
     const request = Object.assign(this.#stepRequest(frame, step), { responseSink });
     const record = newRecord(request.receivedNs);
@@ -213,8 +213,8 @@ export class EnsembleRun implements FrameRun {
     return isDecoupled && level > 0 ? this.#streams : null;
   }
 
-  #onStepResponse(frame: EnsembleFrame, step: GraphStep, answer: StepResponse): void {
-    const { outcome, isFinal, taken } = answer;
+  #onStepResponse(frame: EnsembleFrame, step: GraphStep, result: StepResponse): void {
+    const { outcome, isFinal, taken } = result;
     if (this.#state !== "running") {
       if (outcome !== null && !(outcome instanceof InferenceError)) releaseResponse(outcome);
       return taken();

@@ -31,7 +31,7 @@ test("a step starts as soon as its inputs exist, branches run in parallel, and t
   const block = hand.memory.block();
   const record = newRecord(0, 1);
   let released = 0;
-  const answer = inferOne(scheduler, requestOf("r", { inputs: [tensorOf("I", [1, 2], block)] }), record, () => {
+  const result = inferOne(scheduler, requestOf("r", { inputs: [tensorOf("I", [1, 2], block)] }), record, () => {
     released++;
     block.release();
   });
@@ -45,7 +45,7 @@ test("a step starts as soon as its inputs exist, branches run in parallel, and t
     ["P_in", "Q_in"],
   );
   await hand.step("d").end();
-  const response = await answer;
+  const response = await result;
   assert.deepEqual(
     response.outputs.map(({ name }) => name),
     ["O", "P"],
@@ -100,7 +100,7 @@ test("id, sequence, priority, timeout, deadline, caller and parameters go to eve
     },
     namespace: "n",
   };
-  const answer = inferOne(
+  const response = inferOne(
     scheduler,
     requestOf("r", { ...forwarded, inputs: [tensorOf("I", [1])] }),
     newRecord(0, 1),
@@ -115,7 +115,7 @@ test("id, sequence, priority, timeout, deadline, caller and parameters go to eve
     );
     await hand.step(name).end();
   }
-  assert.equal((await answer).parameters.get("sequence_id"), 42n);
+  assert.equal((await response).parameters.get("sequence_id"), 42n);
 });
 
 test("the deadline of a request applies across the queues of all steps", async () => {
@@ -159,9 +159,9 @@ test("a failed step's message gets the ensemble's name, keeps its code, and ends
 
 test("an output that no step produced is missing in the response (tritonserver 2.51 returns the others)", async () => {
   const { hand, scheduler } = scheduled(steps("a: I>O,P"), diamondConfig);
-  const answer = inferOne(scheduler, requestOf("r", { inputs: [tensorOf("I", [1])] }), newRecord(0, 1), () => {});
+  const result = inferOne(scheduler, requestOf("r", { inputs: [tensorOf("I", [1])] }), newRecord(0, 1), () => {});
   await hand.step("a").end(["P_out", "unknown"]);
-  const { outputs, parameters } = await answer;
+  const { outputs, parameters } = await result;
   assert.deepEqual([outputs.map(({ name }) => name), [...parameters.keys()].length], [["P"], 3]);
   releaseTensors(outputs);
   assert.deepEqual([hand.memory.live, hand.memory.faults], [0, []]);
@@ -169,9 +169,9 @@ test("an output that no step produced is missing in the response (tritonserver 2
 
 test("if the last step produces none of the outputs, the response has no outputs and no parameters, as in Triton", async () => {
   const { hand, scheduler } = scheduled(steps("a: I>O,P"), diamondConfig);
-  const answer = inferOne(scheduler, requestOf("r", { inputs: [tensorOf("I", [1])] }), newRecord(0, 1), () => {});
+  const result = inferOne(scheduler, requestOf("r", { inputs: [tensorOf("I", [1])] }), newRecord(0, 1), () => {});
   await hand.step("a").end(["unknown"]);
-  const { outputs, parameters } = await answer;
+  const { outputs, parameters } = await result;
   assert.deepEqual([outputs, parameters.size], [[], 0]);
   assert.deepEqual([hand.memory.live, hand.memory.faults], [0, []]);
 });
@@ -306,8 +306,8 @@ test("property: over random graphs, failures and cancellations nothing is leaked
       fc.nat(2),
       fc.boolean(),
       fc.array(action, { maxLength: 30 }),
-      async ({ texts, made }, wanted, limit, ignoresSignal, actions) => {
-        const outputs = [...new Set([made[wanted % made.length] as string, made.at(-1) as string])];
+      async ({ texts, made }, expected, limit, ignoresSignal, actions) => {
+        const outputs = [...new Set([made[expected % made.length] as string, made.at(-1) as string])];
         const { hand, scheduler } = scheduled(steps(...texts), {
           inputs: [input("I")],
           outputs: outputs.map((name) => output(name)),
@@ -358,9 +358,9 @@ test("property: over random graphs, failures and cancellations nothing is leaked
 test("an unload that has abandoned its requests does not wait for a step that hangs", async () => {
   const { hand, scheduler } = scheduled(steps("a: I>O"), { inputs: [input("I")], outputs: [output("O")] });
   const request = requestOf("r", { inputs: [tensorOf("I", [1, 2], hand.memory.block())] });
-  const answer = inferOne(scheduler, request, newRecord(0, 1), () => releaseTensors(request.inputs));
+  const response = inferOne(scheduler, request, newRecord(0, 1), () => releaseTensors(request.inputs));
   scheduler.abandon(new InferenceError("UNAVAILABLE", "over"));
-  await assert.rejects(answer, { message: "over" });
+  await assert.rejects(response, { message: "over" });
   await scheduler.close();
   await hand.step("a").end();
   assert.equal(hand.memory.live, 0);

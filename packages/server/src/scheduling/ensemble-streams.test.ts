@@ -24,11 +24,11 @@ class Reader {
       outcome instanceof InferenceError ? outcome.message : outcome.outputs.map(({ name }) => name).join() || "empty";
     const block = hand.memory.block();
     const responseSink = {
-      respond: (outcome: Outcome | null, isFinal: boolean, taken: () => void) => {
+      respond: (outcome: Outcome | null, isFinal: boolean, consumed: () => void) => {
         this.seen.push(`${outcome === null ? "nothing" : this.#names(outcome)}${isFinal ? ", final" : ""}`);
         if (outcome !== null && !(outcome instanceof InferenceError)) releaseResponse(outcome);
-        if (this.takesAtOnce) taken();
-        else this.untaken.push(taken);
+        if (this.takesAtOnce) consumed();
+        else this.untaken.push(consumed);
       },
     };
     const request = { inputs: [tensorOf("I", [1], block)], signal: this.controller.signal, responseSink, ...more };
@@ -44,7 +44,7 @@ class Reader {
   }
 
   async takeAll(): Promise<void> {
-    for (const taken of this.untaken.splice(0)) taken();
+    for (const consumed of this.untaken.splice(0)) consumed();
     await twoTicks();
   }
 }
@@ -281,7 +281,7 @@ test("property: over failures, cancellations and clients of any speed nothing is
         for (const reader of readers) {
           await reader.takeAll();
           assert.deepEqual([reader.outcome === "waiting", reader.releaseCount], [false, 1]);
-          const finals = reader.seen.filter((said) => said.endsWith(", final")).length;
+          const finals = reader.seen.filter((text) => text.endsWith(", final")).length;
           assert.equal(finals, reader.outcome === "over" ? 1 : 0, reader.seen.join());
         }
         assert.deepEqual([hand.memory.live, hand.memory.faults, scheduler.pendingCount], [0, [], 0]);

@@ -62,7 +62,7 @@ export class InstancePool {
   /**
    * Index at which the search for the next instance starts: after the instance that was used last (round robin among equally loaded ones).
    */
-  #turn = 0;
+  #tick = 0;
   #executingCount = 0;
   /** Pending responses of requests that their instances have released. The value is null if no request receives the responses. */
   readonly #responding = new Map<DeferredResponses, QueuedRequest | null>();
@@ -104,7 +104,7 @@ export class InstancePool {
     let dormant: InstanceSupervision | null = null;
     let upCount = 0;
     for (let offset = 0; offset < slots.length; offset++) {
-      const slot = slots[(this.#turn + offset) % slots.length] as Slot;
+      const slot = slots[(this.#tick + offset) % slots.length] as Slot;
       const { supervision } = slot.instance;
       if (supervision !== null && supervision.state !== "up") {
         this.#awaitChange(slot, supervision);
@@ -140,7 +140,7 @@ export class InstancePool {
   start(slot: Slot, batch: readonly QueuedRequest[]): void {
     slot.batches.push(batch);
     this.#executingCount++;
-    this.#turn = (this.#slots.indexOf(slot) + 1) % this.#slots.length;
+    this.#tick = (this.#slots.indexOf(slot) + 1) % this.#slots.length;
     const nowNs = this.#clock.monotonicNs();
     for (const request of batch) request.start(slot.instance, nowNs);
     void this.#run(slot, batch);

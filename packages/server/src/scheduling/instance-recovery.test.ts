@@ -262,7 +262,7 @@ for (const [kind, model] of Object.entries(models))
             : createDynamicBatchScheduler(instances, model, limits);
         const sent: Sent[] = [];
         const settled: string[] = [];
-        const answers: (() => void)[] = [];
+        const responses: (() => void)[] = [];
         let deaths = 0;
         const respond = (id: string) => responseOf(id, [tensorOf("B", [1], memory.block())]);
         for (const { does, at } of drawn) {
@@ -275,10 +275,10 @@ for (const [kind, model] of Object.entries(models))
           else if (does === "release")
             await worker.instance.end((id) => {
               const { promise, resolve } = Promise.withResolvers<InferenceResponse>();
-              answers.push(() => resolve(respond(id)));
+              responses.push(() => resolve(respond(id)));
               return new DeferredResponses(promise);
             });
-          else if (does === "answer") answers.splice(at % Math.max(1, answers.length), 1)[0]?.();
+          else if (does === "answer") responses.splice(at % Math.max(1, responses.length), 1)[0]?.();
           else if (does === "leave") sent[at]?.controller.abort();
           else if (does === "wait") await clock.move(at);
           else if (does === "die" && state === "up") {
@@ -290,7 +290,7 @@ for (const [kind, model] of Object.entries(models))
         }
         for (const { supervision } of workers) await supervision.becomes("up" satisfies InstanceState);
         const closing = scheduler.close();
-        for (const answer of answers) answer();
+        for (const sendResponse of responses) sendResponse();
         while (instances.some(({ openCount }) => openCount > 0))
           for (const instance of instances) await instance.end(respond);
         await closing;

@@ -66,7 +66,7 @@ test("property: requests leave by level, then by arrival, those with a passed de
       };
       for (const { does, at, timeoutNs } of steps) {
         const first = waiting()[0];
-        const taken = all.filter((each) => each.at === "taken");
+        const acquired = all.filter((each) => each.at === "taken");
         if (does === "add") {
           const deadlineNs = timeoutNs === 0 ? Number.POSITIVE_INFINITY : nowNs + timeoutNs;
           const queued = new QueuedRequest(requestOf(`${all.length}`, { deadlineNs }), newRecord(0), () => {}, owner);
@@ -76,8 +76,8 @@ test("property: requests leave by level, then by arrival, those with a passed de
         } else if (does === "take" && first !== undefined) {
           take(first, "taken");
           first.queued.start(new StubInstance(), nowNs);
-        } else if (does === "putBack" && taken.length > 0) {
-          const modelled = taken[at % taken.length]!;
+        } else if (does === "putBack" && acquired.length > 0) {
+          const modelled = acquired[at % acquired.length]!;
           assert.equal(modelled.queued.putBack(), true);
           queue.putBack(modelled.queued);
           modelled.at = "waiting";

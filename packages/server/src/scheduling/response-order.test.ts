@@ -37,10 +37,10 @@ test("requests with responses still to come count towards the server's limit", a
     const instance = new StubInstance();
     const scheduler = create(instance, 2);
     const ends = ["a", "b"].map(() => Promise.withResolvers<null>());
-    for (const [place, id] of ["a", "b"].entries()) {
+    for (const [position, id] of ["a", "b"].entries()) {
       send(scheduler, id);
       await twoTicks();
-      await instance.release([ends[place]!.promise]);
+      await instance.release([ends[position]!.promise]);
     }
     const [refused] = [send(scheduler, "c"), await twoTicks()];
     assert.equal(refused.outcome, full("c"));

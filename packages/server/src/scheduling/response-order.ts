@@ -7,7 +7,7 @@ import type { SchedulerResult } from "./scheduler.ts";
  * request is removed from the order and settles at once.
  */
 export class ResponseOrder {
-  #places: QueuedRequest[] = [];
+  #locations: QueuedRequest[] = [];
   #head = 0;
   /** Number of requests at and after the head that have settled out of order. */
   #leftCount = 0;
@@ -15,7 +15,7 @@ export class ResponseOrder {
   endedCount = 0;
 
   enter(request: QueuedRequest): void {
-    this.#places.push(request);
+    this.#locations.push(request);
   }
 
   settle(request: QueuedRequest, outcome: SchedulerResult | InferenceError): void {
@@ -34,7 +34,7 @@ export class ResponseOrder {
 
   /** Settles every response that no earlier request blocks. */
   #advance(): void {
-    for (let next = this.#places[this.#head]; next !== undefined; next = this.#places[this.#head]) {
+    for (let next = this.#locations[this.#head]; next !== undefined; next = this.#locations[this.#head]) {
       if (next.at === "settled") this.#leftCount--;
       else if (next.outcome === null) break;
       else {
@@ -46,8 +46,8 @@ export class ResponseOrder {
     }
     // Without this, cancelled requests that follow a slow one would use memory until the slow one ends.
     const goneCount = this.#head + this.#leftCount;
-    if (goneCount <= 32 || goneCount * 2 <= this.#places.length) return;
-    this.#places = this.#places.slice(this.#head).filter(({ at }) => at !== "settled");
+    if (goneCount <= 32 || goneCount * 2 <= this.#locations.length) return;
+    this.#locations = this.#locations.slice(this.#head).filter(({ at }) => at !== "settled");
     this.#head = 0;
     this.#leftCount = 0;
   }

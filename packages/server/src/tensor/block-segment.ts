@@ -3,34 +3,34 @@ import type { Block } from "./tensor.ts";
 
 /** A segment of a block. While the segment has references, it holds one reference to the block. */
 export class BlockSegment implements Block {
-  readonly #whole: Block;
+  readonly #complete: Block;
   readonly #at: number;
   readonly byteLength: number;
   #references = 1;
   #bytes: Uint8Array | null = null;
 
-  constructor(whole: Block, byteOffset: number, byteLength: number) {
+  constructor(complete: Block, byteOffset: number, byteLength: number) {
     assert(
-      byteOffset >= 0 && byteLength >= 0 && byteOffset + byteLength <= whole.byteLength,
+      byteOffset >= 0 && byteLength >= 0 && byteOffset + byteLength <= complete.byteLength,
       "a part within its block",
     );
-    whole.retain();
-    this.#whole = whole;
+    complete.retain();
+    this.#complete = complete;
     this.#at = byteOffset;
     this.byteLength = byteLength;
   }
 
   get arenaId(): number {
-    return this.#whole.arenaId;
+    return this.#complete.arenaId;
   }
 
   get byteOffset(): number {
-    return this.#whole.byteOffset + this.#at;
+    return this.#complete.byteOffset + this.#at;
   }
 
   get bytes(): Uint8Array {
     assert(this.#references > 0, "bytes of a part after its release");
-    this.#bytes ??= this.#whole.bytes.subarray(this.#at, this.#at + this.byteLength);
+    this.#bytes ??= this.#complete.bytes.subarray(this.#at, this.#at + this.byteLength);
     return this.#bytes;
   }
 
@@ -45,7 +45,7 @@ export class BlockSegment implements Block {
 
   release(): void {
     assert(this.#references > 0, "release of a released part");
-    if (--this.#references === 0) this.#whole.release();
+    if (--this.#references === 0) this.#complete.release();
   }
 
   segment(byteOffset: number, byteLength: number): Block {

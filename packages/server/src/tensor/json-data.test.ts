@@ -155,7 +155,7 @@ test("any text is accepted or refused as JSON.parse does, apart from what Triton
     fc.property(
       fc.oneof(
         fc.json(),
-        fc.array(alphabet, { maxLength: 12 }).map((parts) => parts.join("")),
+        fc.array(alphabet, { maxLength: 12 }).map((segments) => segments.join("")),
       ),
       (text) => {
         const standard = accepts(() => JSON.parse(text) as unknown);
@@ -192,9 +192,9 @@ test("each chunk of a long text has its own buffer, outside of Node's pool", () 
   const sink = new JsonSink();
   sink.string("short");
   sink.stringBytes(Buffer.alloc(200_000, "x"));
-  const pieces = sink.take() as readonly Buffer[];
-  const buffers = new Set(pieces.map(({ buffer }) => buffer));
-  assert.ok(pieces.length > 2);
-  assert.equal(buffers.size, pieces.length);
+  const chunks = sink.take() as readonly Buffer[];
+  const buffers = new Set(chunks.map(({ buffer }) => buffer));
+  assert.ok(chunks.length > 2);
+  assert.equal(buffers.size, chunks.length);
   assert.ok(!buffers.has(Buffer.from("short").buffer));
 });

@@ -9,8 +9,8 @@ function print(datatype: "FP32" | "FP64", values: Float32Array | Float64Array): 
   const sink = new JsonSink();
   printJsonData(sink, datatype, new Uint8Array(values.buffer));
   const text = sink.take();
-  const whole = typeof text === "string" ? text : Buffer.concat(text).toString("latin1");
-  return whole.slice(1, -1).split(",");
+  const complete = typeof text === "string" ? text : Buffer.concat(text).toString("latin1");
+  return complete.slice(1, -1).split(",");
 }
 
 test("long tensors, for which the texts of repeated numbers are cached, print like each number alone", () => {

@@ -2,7 +2,7 @@ import { NumberTexts } from "./number-texts.ts";
 import { ShortestDouble } from "./shortest-double.ts";
 
 /** Size of a chunk. A text that fits the first chunk needs no allocation except for its copy. */
-const pieceBytes = 64 * 1024;
+const chunkBytes = 64 * 1024;
 
 /** Smaller doubles are subnormal, which the fast algorithm does not print. */
 const normalMin = 2 ** -1022;
@@ -18,8 +18,8 @@ const upperHex = "0123456789ABCDEF";
  */
 export class JsonSink {
   readonly #shortest = new ShortestDouble();
-  readonly #scratch = Buffer.allocUnsafeSlow(pieceBytes);
-  #pieces: Buffer[] = [];
+  readonly #scratch = Buffer.allocUnsafeSlow(chunkBytes);
+  #segments: Buffer[] = [];
   #piecesBytes = 0;
   #bytes: Buffer = this.#scratch;
   #view = viewOf(this.#scratch);
@@ -40,9 +40,9 @@ export class JsonSink {
   #reserve(byteLength: number): void {
     if (this.#at + byteLength <= this.#bytes.length) return;
     const written = this.#bytes.subarray(0, this.#at);
-    this.#pieces.push(this.#bytes === this.#scratch ? ownCopy(written) : written);
+    this.#segments.push(this.#bytes === this.#scratch ? ownCopy(written) : written);
     this.#piecesBytes += this.#at;
-    this.#bytes = Buffer.allocUnsafeSlow(Math.max(pieceBytes, byteLength));
+    this.#bytes = Buffer.allocUnsafeSlow(Math.max(chunkBytes, byteLength));
     this.#view = viewOf(this.#bytes);
     this.#at = 0;
   }
@@ -53,16 +53,16 @@ export class JsonSink {
    */
   take(): string | readonly Buffer[] {
     const text =
-      this.#pieces.length === 0
+      this.#segments.length === 0
         ? this.#bytes.toString("latin1", 0, this.#at)
-        : [...this.#pieces, this.#bytes.subarray(0, this.#at)];
+        : [...this.#segments, this.#bytes.subarray(0, this.#at)];
     this.reset();
     return text;
   }
 
   /** Discards everything written, after a failure in the middle of a text. */
   reset(): void {
-    this.#pieces = [];
+    this.#segments = [];
     this.#piecesBytes = 0;
     if (this.#bytes !== this.#scratch) this.#view = viewOf(this.#scratch);
     this.#bytes = this.#scratch;

@@ -88,9 +88,9 @@ export function readJsonString(scanner: JsonScanner): string {
     text += String.fromCharCode(byte);
   }
   scanner.skipString();
-  const behind = scanner.at;
+  const lag = scanner.at;
   scanner.at = start - 1;
-  const unescaped = new Uint8Array(behind - start);
+  const unescaped = new Uint8Array(lag - start);
   const length = unescapeJsonString(scanner, unescaped, 0);
   return decoder.decode(unescaped.subarray(0, length));
 }

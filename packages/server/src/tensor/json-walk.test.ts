@@ -23,10 +23,10 @@ function skipped(bytes: Buffer): number {
   return scanner.at;
 }
 
-function walked(bytes: Buffer, pieceBytes: number): number {
+function walked(bytes: Buffer, chunkBytes: number): number {
   const scanner = new JsonScanner(bytes);
   const walk = new JsonWalk(scanner);
-  while (!walk.advance(pieceBytes));
+  while (!walk.advance(chunkBytes));
   scanner.skipValue();
   return scanner.at;
 }
@@ -46,9 +46,9 @@ const texts = fc
 
 test("a value that is validated in chunks of any size ends at the same position, or fails with the same error, as at once", () => {
   fc.assert(
-    fc.property(texts, fc.integer({ min: 1, max: 40 }), (bytes, pieceBytes) => {
+    fc.property(texts, fc.integer({ min: 1, max: 40 }), (bytes, chunkBytes) => {
       assert.equal(
-        endOf(() => walked(bytes, pieceBytes)),
+        endOf(() => walked(bytes, chunkBytes)),
         endOf(() => skipped(bytes)),
       );
     }),
@@ -59,9 +59,9 @@ test("long arrays and objects that were validated are skipped without reading th
   const bytes = Buffer.from(`{"a": [${"1,".repeat(20_000)}2], "b": {"c": [${"3,".repeat(20_000)}4]}}`);
   const scanner = new JsonScanner(bytes);
   const walk = new JsonWalk(scanner);
-  let pieceCount = 1;
-  while (!walk.advance(10_000)) pieceCount++;
-  assert.equal(pieceCount, 9);
+  let chunkCount = 1;
+  while (!walk.advance(10_000)) chunkCount++;
+  assert.equal(chunkCount, 9);
   assert.equal(scanner.at, 0);
   bytes.fill("!", 1, bytes.length - 1);
   scanner.skipValue();
@@ -80,21 +80,21 @@ const nested = fc.letrec<{ value: unknown; array: unknown[] }>((tie) => ({
 
 test("data that is read and printed in chunks equals data that is read and printed at once", () => {
   fc.assert(
-    fc.property(nested, fc.integer({ min: 1, max: 20 }), (value, pieceBytes) => {
+    fc.property(nested, fc.integer({ min: 1, max: 20 }), (value, chunkBytes) => {
       const bytes = Buffer.from(JSON.stringify(value));
       const count = value.flat(Infinity).length;
       const target = (into: Uint8Array) => ({ datatype: "FP32", count, into }) as const;
-      const whole = new Uint8Array(4 * count);
-      readJsonData(new JsonScanner(bytes), target(whole));
+      const complete = new Uint8Array(4 * count);
+      readJsonData(new JsonScanner(bytes), target(complete));
       const pieced = new Uint8Array(4 * count);
       const reading = new JsonDataReader(new JsonScanner(bytes), target(pieced));
-      while (!reading.advance(pieceBytes));
-      assert.deepEqual([reading.byteLength, pieced], [4 * count, whole]);
+      while (!reading.advance(chunkBytes));
+      assert.deepEqual([reading.byteLength, pieced], [4 * count, complete]);
 
       const sinks = [new JsonSink(), new JsonSink()] as const;
-      printJsonData(sinks[0], "FP32", whole);
-      const printing = new JsonDataPrinter(sinks[1], { datatype: "FP32", data: whole });
-      while (!printing.advance(pieceBytes));
+      printJsonData(sinks[0], "FP32", complete);
+      const printing = new JsonDataPrinter(sinks[1], { datatype: "FP32", data: complete });
+      while (!printing.advance(chunkBytes));
       assert.equal(sinks[1].take(), sinks[0].take());
     }),
   );
@@ -103,16 +103,16 @@ test("data that is read and printed in chunks equals data that is read and print
 test("strings are printed in chunks that may end at any byte", () => {
   const strings = fc.array(fc.uint8Array({ maxLength: 12 }), { maxLength: 6 });
   fc.assert(
-    fc.property(strings, fc.integer({ min: 1, max: 20 }), (elements, pieceBytes) => {
+    fc.property(strings, fc.integer({ min: 1, max: 20 }), (elements, chunkBytes) => {
       const data = Buffer.concat(elements.flatMap((element) => [Buffer.of(element.length, 0, 0, 0), element]));
       const sinks = [new JsonSink(), new JsonSink()] as const;
       printJsonData(sinks[0], "BYTES", data);
       const printing = new JsonDataPrinter(sinks[1], { datatype: "BYTES", data });
-      let pieceCount = 1;
-      for (; !printing.advance(pieceBytes); pieceCount++) assert.ok(pieceCount < 1000);
+      let chunkCount = 1;
+      for (; !printing.advance(chunkBytes); chunkCount++) assert.ok(chunkCount < 1000);
       assert.equal(sinks[1].take(), sinks[0].take());
       // A chunk may exceed its size by the four bytes of a length field.
-      assert.ok(pieceCount >= Math.floor(data.length / (pieceBytes + 4)), `${pieceCount} pieces`);
+      assert.ok(chunkCount >= Math.floor(data.length / (chunkBytes + 4)), `${chunkCount} pieces`);
     }),
   );
 });

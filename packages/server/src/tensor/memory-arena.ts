@@ -146,7 +146,7 @@ class MemoryArena implements Arena {
     return new ArenaBlock(this, { byteOffset, byteLength, reservedBytes, slab });
   }
 
-  bytesOf({ byteOffset, byteLength, reservedBytes, slab }: Place): Uint8Array {
+  bytesOf({ byteOffset, byteLength, reservedBytes, slab }: Location): Uint8Array {
     if (slab === null) return new Uint8Array(this.#view(byteOffset, reservedBytes), 0, byteLength);
     const view = this.#view(slab.byteOffset, slabBytes(slab.slotClass));
     return new Uint8Array(view, byteOffset - slab.byteOffset, byteLength);
@@ -168,13 +168,13 @@ class MemoryArena implements Arena {
   }
 
   /** Frees a block that has no references left. */
-  free(place: Place): void {
-    this.#usedBytes -= place.reservedBytes;
-    this.#budget.release(place.reservedBytes);
-    this.#budget.addIdleBytes(place.reservedBytes);
+  free(location: Location): void {
+    this.#usedBytes -= location.reservedBytes;
+    this.#budget.release(location.reservedBytes);
+    this.#budget.addIdleBytes(location.reservedBytes);
     this.#blockCount--;
-    if (place.slab === null) this.#releaseGranules(place.byteOffset, place.reservedBytes);
-    else this.#freeSlot(place.slab, place.byteOffset);
+    if (location.slab === null) this.#releaseGranules(location.byteOffset, location.reservedBytes);
+    else this.#freeSlot(location.slab, location.byteOffset);
     if (this.#disposed && this.#blockCount === 0) this.#close();
   }
 
@@ -284,7 +284,7 @@ function slabBytes(slotClass: number): number {
   return Math.ceil((classBytes[slotClass]! * slotsPerSlabMin) / granuleBytes) * granuleBytes;
 }
 
-interface Place {
+interface Location {
   readonly byteOffset: number;
   readonly byteLength: number;
   readonly reservedBytes: number;
@@ -293,13 +293,13 @@ interface Place {
 
 class ArenaBlock implements Block {
   readonly #arena: MemoryArena;
-  readonly #place: Place;
+  readonly #location: Location;
   #references = 1;
   #bytes: Uint8Array | null = null;
 
-  constructor(arena: MemoryArena, place: Place) {
+  constructor(arena: MemoryArena, location: Location) {
     this.#arena = arena;
-    this.#place = place;
+    this.#location = location;
   }
 
   get referenceCount(): number {
@@ -311,17 +311,17 @@ class ArenaBlock implements Block {
   }
 
   get byteOffset(): number {
-    return this.#place.byteOffset;
+    return this.#location.byteOffset;
   }
 
   get byteLength(): number {
-    return this.#place.byteLength;
+    return this.#location.byteLength;
   }
 
   /** Returns the view, which is created at the first use: a block that is only passed between workers never needs one. */
   get bytes(): Uint8Array {
     assert(this.#references > 0, "bytes of a block after its release");
-    this.#bytes ??= this.#arena.bytesOf(this.#place);
+    this.#bytes ??= this.#arena.bytesOf(this.#location);
     return this.#bytes;
   }
 
@@ -332,7 +332,7 @@ class ArenaBlock implements Block {
 
   release(): void {
     assert(this.#references > 0, "release of a released block");
-    if (--this.#references === 0) this.#arena.free(this.#place);
+    if (--this.#references === 0) this.#arena.free(this.#location);
   }
 
   segment(byteOffset: number, byteLength: number): Block {

@@ -56,12 +56,12 @@ export class ShortestDouble {
     const left = this.#left;
 
     let { high, low } = left;
-    let whole = (high * inversePowersOf2[shift - limbBits]!) | 0;
-    high -= whole * powersOf2[shift - limbBits]!;
+    let total = (high * inversePowersOf2[shift - limbBits]!) | 0;
+    high -= total * powersOf2[shift - limbBits]!;
     if (high === 0 && low <= left.delta) {
       let zeros = 0;
-      for (; whole % 10 === 0; whole /= 10) zeros++;
-      return writeText(text, at, exponent + zeros, whole, 0, 0, 0, 0);
+      for (; total % 10 === 0; total /= 10) zeros++;
+      return writeText(text, at, exponent + zeros, total, 0, 0, 0, 0);
     }
     // Multiplying by 10^7 is multiplying by 5^7 and moving the point by seven bits.
     let point = shift - limbBits - firstCount;
@@ -74,7 +74,7 @@ export class ShortestDouble {
     left.rest = high * limb + low;
     if (left.rest < left.delta * firstPower) {
       const kept = this.#trim(first, firstCount, shift);
-      return writeText(text, at, exponent, whole, kept, firstCount - this.#dropped, 0, 0);
+      return writeText(text, at, exponent, total, kept, firstCount - this.#dropped, 0, 0);
     }
     const count = counts[shift]!;
     const factor = powersOf5[count - firstCount]!;
@@ -85,7 +85,7 @@ export class ShortestDouble {
     const second = (high * inversePowersOf2[point]!) | 0;
     left.rest = (high - second * powersOf2[point]!) * limb + (low - carry * limb);
     const kept = this.#trim(second, count, shift);
-    return writeText(text, at, exponent, whole, first, firstCount, kept, count - firstCount - this.#dropped);
+    return writeText(text, at, exponent, total, first, firstCount, kept, count - firstCount - this.#dropped);
   }
 
   /** Computes the product of a double's upper 24 and lower 29 bits with a power, rounded half up to 64 bits, and its interval. */
@@ -104,11 +104,11 @@ export class ShortestDouble {
       const tail1 = tail * powers.middle[index]! + tailCarry0;
       const tailCarry1 = Math.floor(tail1 * perLimb);
       const tail2 = (tail * powers.high[index]! + tailCarry1) * 2 ** -5;
-      const whole = Math.floor(tail2);
+      const total = Math.floor(tail2);
       // The sum of both fractions could need a 54th bit; subtracting one first avoids this.
       fraction -= 1;
-      fraction += tail2 - whole + (tail1 - tailCarry1 * limb) * 2 ** -29 + (tail0 - tailCarry0 * limb) * 2 ** -53;
-      low += whole;
+      fraction += tail2 - total + (tail1 - tailCarry1 * limb) * 2 ** -29 + (tail0 - tailCarry0 * limb) * 2 ** -53;
+      low += total;
       if (fraction < 0) fraction += 1;
       else low += 1;
     }
@@ -165,13 +165,13 @@ function writeText(
   text: DataView,
   at: number,
   exponent: number,
-  whole: number,
+  total: number,
   first: number,
   firstCount: number,
   second: number,
   secondCount: number,
 ): number {
-  const wholeCount = countDigits(whole);
+  const wholeCount = countDigits(total);
   const point = wholeCount + exponent;
   const plain = point > -6 && point <= 21;
   const lead = plain ? point : 1;
@@ -180,7 +180,7 @@ function writeText(
   let end = middle + secondCount;
   // Writes nine digits at a time, because the CPU mispredicts the end of loops of variable length. The next write overwrites trailing
   // zeros.
-  write9Digits(text, start, Math.imul(whole, powersOf10[9 - wholeCount]!));
+  write9Digits(text, start, Math.imul(total, powersOf10[9 - wholeCount]!));
   if (firstCount > 0) write9Digits(text, start + wholeCount, Math.imul(first, powersOf10[9 - firstCount]!));
   if (secondCount > 0) write9Digits(text, middle, Math.imul(second, powersOf10[9 - secondCount]!));
   if (lead <= 0) {

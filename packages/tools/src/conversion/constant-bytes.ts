@@ -76,20 +76,20 @@ function* parts(numbers: Float32Array, type: WeightType, tensor: StoredTensor): 
     yield encoded(numbers.subarray(first, first + numbersAtOnceMax), type, tensor);
 }
 
-/** Returns rows of the table [any, width]. `places` contains the indexes of the rows, in the order of the result. */
-export function chosenRowBytes(table: StoredTensor, places: Int32Array, type: WeightType): StreamedBytes {
+/** Returns rows of the table [any, width]. `positions` contains the indexes of the rows, in the order of the result. */
+export function chosenRowBytes(table: StoredTensor, positions: Int32Array, type: WeightType): StreamedBytes {
   const width = table.shape.at(-1) as number;
   const rowsAtOnce = Math.max(1, Math.floor(numbersAtOnceMax / width));
   return {
-    byteLength: places.length * width * weightTypes[type],
+    byteLength: positions.length * width * weightTypes[type],
     async *read() {
       const rows = new Float32Array(numberCount(table.shape));
       await readNumbers(table, 0, rows);
-      const numbers = new Float32Array(Math.min(places.length, rowsAtOnce) * width);
-      for (let first = 0; first < places.length; first += rowsAtOnce) {
-        const part = places.subarray(first, first + rowsAtOnce);
-        for (const [index, place] of part.entries())
-          numbers.set(rows.subarray(place * width, (place + 1) * width), index * width);
+      const numbers = new Float32Array(Math.min(positions.length, rowsAtOnce) * width);
+      for (let first = 0; first < positions.length; first += rowsAtOnce) {
+        const part = positions.subarray(first, first + rowsAtOnce);
+        for (const [index, position] of part.entries())
+          numbers.set(rows.subarray(position * width, (position + 1) * width), index * width);
         yield encoded(numbers.subarray(0, part.length * width), type, table);
       }
     },

@@ -21,7 +21,7 @@ after(async () => {
   await rm(directory, { recursive: true });
 });
 
-const asked: Omit<EncoderConversion, "source" | "target"> = {
+const requested: Omit<EncoderConversion, "source" | "target"> = {
   weights: "FLOAT",
   integers: "INT64",
   operators: "fused",
@@ -44,7 +44,7 @@ async function difference(golden: Golden, more: Partial<EncoderConversion> = {},
   const target = join(directory, `model-${count++}.onnx`);
   await writeCheckpoint(source, golden, form);
   const pooler = golden.cases[0]!.outputs["pooler_output"] !== undefined;
-  const options = { ...asked, pooler, source, target, ...more };
+  const options = { ...requested, pooler, source, target, ...more };
   const converted = await convertEncoder(options);
   const name = (each: string) => options.names.get(each) ?? each;
   const runs = golden.cases.map(({ inputs }) =>
@@ -54,19 +54,19 @@ async function difference(golden: Golden, more: Partial<EncoderConversion> = {},
         .map(([each, values]) => [name(each), flatten(values)]),
     ),
   );
-  const answers = await runOnnx(runtime, target, runs);
+  const responses = await runOnnx(runtime, target, runs);
   let largest = 0;
   for (const [index, { inputs, outputs }] of golden.cases.entries()) {
     const mask = flatten(inputs["attention_mask"]!).numbers;
     for (const [each, values] of Object.entries(outputs).filter(([one]) => options.pooler || one !== "pooler_output")) {
       const expected = flatten(values);
-      const answer = answers[index]!.get(name(each))!;
-      assert.deepEqual(answer.shape, expected.shape);
+      const response = responses[index]!.get(name(each))!;
+      assert.deepEqual(response.shape, expected.shape);
       const width = expected.shape.at(-1)!;
       for (const [at, value] of expected.numbers.entries()) {
         // Outputs at padding are undefined, so they are not compared.
         if (each === "last_hidden_state" && mask[Math.floor(at / width)] === 0) continue;
-        largest = Math.max(largest, Math.abs(value - answer.numbers[at]!));
+        largest = Math.max(largest, Math.abs(value - response.numbers[at]!));
       }
     }
   }
@@ -94,11 +94,11 @@ test("half precision takes half the bytes and gives nearly the same FP32 outputs
     ["albert", "standard"],
   ] as const) {
     const golden = await readGolden(name);
-    const whole = await difference(golden, { operators });
+    const complete = await difference(golden, { operators });
     const half = await difference(golden, { operators, weights: "FLOAT16" });
     assert.ok(half.largest > 1e-5 && half.largest < 0.02, `${name}: ${half.largest}`);
     const weightBytes = golden.tensors.reduce((sum, [, shape]) => sum + shape.reduce((a, b) => a * b, 2), 0);
-    assert.ok(whole.converted.byteLength - half.converted.byteLength > 0.8 * weightBytes);
+    assert.ok(complete.converted.byteLength - half.converted.byteLength > 0.8 * weightBytes);
   }
 });
 
@@ -165,15 +165,15 @@ test("sentences of one segment need no token types", async () => {
     await writeCheckpoint(source, bert);
     const { token_type_ids: _, ...two } = first!.inputs;
     const inputs = Object.fromEntries(Object.entries(two).map(([name, values]) => [name, flatten(values)]));
-    const answers: number[][] = [];
+    const responseCount: number[][] = [];
     for (const oneSegment of [false, true]) {
       const target = join(source, `${oneSegment}.onnx`);
-      await convertEncoder({ ...asked, operators, oneSegment, source, target });
+      await convertEncoder({ ...requested, operators, oneSegment, source, target });
       const more = oneSegment ? {} : { token_type_ids: zeros };
-      const [answer] = await runOnnx(runtime, target, [{ ...inputs, ...more }]);
-      answers.push([...answer!.get("last_hidden_state")!.numbers]);
+      const [response] = await runOnnx(runtime, target, [{ ...inputs, ...more }]);
+      responseCount.push([...response!.get("last_hidden_state")!.numbers]);
     }
-    const apart = answers[0]!.map((value, index) => Math.abs(value - answers[1]![index]!));
+    const apart = responseCount[0]!.map((value, index) => Math.abs(value - responseCount[1]![index]!));
     assert.ok(Math.max(...apart) < 2e-6);
   }
 });
@@ -182,12 +182,12 @@ test("a target that cannot be written is reported, and nothing of it remains", a
   const golden = await readGolden("bert");
   const source = join(directory, "unwritten");
   await writeCheckpoint(source, golden);
-  const nowhere = { ...asked, source, target: "/dev/full/model.onnx" };
+  const nowhere = { ...requested, source, target: "/dev/full/model.onnx" };
   await assert.rejects(convertEncoder(nowhere), /'\/dev\/full' is not a directory in which to write 'model\.onnx' in/);
   const huge = { ...golden, config: { ...golden.config, vocab_size: 49 } };
   await writeCheckpoint(source, huge);
   await assert.rejects(
-    convertEncoder({ ...asked, source, target: join(source, "model.onnx") }),
+    convertEncoder({ ...requested, source, target: join(source, "model.onnx") }),
     /'embeddings.word_embeddings.weight' in '.*' is \[48, 16\], and config.json says \[49, 16\]/,
   );
   assert.deepEqual((await readdir(source)).toSorted(), ["config.json", "model.safetensors"]);
@@ -197,7 +197,12 @@ test("an aborted conversion leaves no files", async () => {
   const source = join(directory, "stopped");
   await writeCheckpoint(source, await readGolden("bert"));
   const stopping = new AbortController();
-  const converting = convertEncoder({ ...asked, source, target: join(source, "model.onnx"), signal: stopping.signal });
+  const converting = convertEncoder({
+    ...requested,
+    source,
+    target: join(source, "model.onnx"),
+    signal: stopping.signal,
+  });
   stopping.abort(new Error("stopped here"));
   await assert.rejects(converting, /stopped here/);
   assert.deepEqual((await readdir(source)).toSorted(), ["config.json", "model.safetensors"]);

@@ -64,14 +64,14 @@ export async function convertEncoder(conversion: EncoderConversion): Promise<Con
   };
 }
 
-async function writeModel(target: string, whole: OnnxModel, { fileBytesMax, signal }: EncoderConversion) {
-  const wholeBytes = onnxByteLength(whole);
-  const split = wholeBytes > fileBytesMax ? splitModel(whole, `${basename(target)}.data`) : null;
+async function writeModel(target: string, complete: OnnxModel, { fileBytesMax, signal }: EncoderConversion) {
+  const wholeBytes = onnxByteLength(complete);
+  const split = wholeBytes > fileBytesMax ? splitModel(complete, `${basename(target)}.data`) : null;
   const ownBytes = split === null ? wholeBytes : onnxByteLength(split.model);
   const making = join(dirname(target), `.${basename(target)}.${randomUUID()}`);
   const makingData = `${making}.data`;
   try {
-    await writeOnnxFile(making, split?.model ?? whole, signal);
+    await writeOnnxFile(making, split?.model ?? complete, signal);
     await toDisk(making);
     if (split !== null) {
       await writeOnnxChunks(makingData, split.pieces, signal);

@@ -10,8 +10,8 @@ const farthest = 128;
  */
 export function distanceScores({ plan, graph, weights }: GraphContext, name: string, ids: string): string {
   const longest = plan.positionCount - 1;
-  const places = Int32Array.from({ length: 2 * longest + 1 }, (_, index) => rowOfDistance(index - longest));
-  const table = weights.rows(name, [distanceRows, plan.headCount], places);
+  const positions = Int32Array.from({ length: 2 * longest + 1 }, (_, index) => rowOfDistance(index - longest));
+  const table = weights.rows(name, [distanceRows, plan.headCount], positions);
   const tokens = graph.add("Gather", [graph.add("Shape", [ids]), graph.integers("integer/1", [1], [])]);
   const range = graph.add("Range", [
     graph.integers("integer/0", [0], []),

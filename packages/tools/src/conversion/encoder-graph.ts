@@ -54,8 +54,8 @@ export function encoderGraph(plan: EncoderPlan, checkpoint: Checkpoint, options:
     mask: name("attention_mask"),
     tokenTypes: hasTypes ? name("token_type_ids") : null,
   });
-  const states = answer(context, hidden, name("last_hidden_state"));
-  if (options.pooler) answer(context, addPooler(context, states), name("pooler_output"));
+  const states = respond(context, hidden, name("last_hidden_state"));
+  if (options.pooler) respond(context, addPooler(context, states), name("pooler_output"));
   const tokens = ["batch", "tokens"];
   const output = (each: string, dims: GraphTensor["dims"]): GraphTensor => ({ name: name(each), type: "FLOAT", dims });
   const model: OnnxModel = {
@@ -73,22 +73,22 @@ export function encoderGraph(plan: EncoderPlan, checkpoint: Checkpoint, options:
   return { model, left: weights.left() };
 }
 
-function renamed(names: readonly string[], wanted: ReadonlyMap<string, string>): ReadonlyMap<string, string> {
-  for (const [name, other] of wanted) {
+function renamed(names: readonly string[], desired: ReadonlyMap<string, string>): ReadonlyMap<string, string> {
+  for (const [name, other] of desired) {
     if (!names.includes(name))
       throw new ConversionError(
         `the graph has no '${name}' that could be called '${other}'; it has ${names.join(", ")}`,
       );
     if (!nameForm.test(other)) throw new ConversionError(`'${other}' is not a valid name for an input or an output`);
   }
-  const named = new Map(names.map((name) => [name, wanted.get(name) ?? name]));
+  const named = new Map(names.map((name) => [name, desired.get(name) ?? name]));
   if (new Set(named.values()).size < named.size)
     throw new ConversionError(`two inputs or outputs would have one name: ${[...named.values()].join(", ")}`);
   return named;
 }
 
 /** Adds an output in FP32, whatever type the graph computes in. Returns the name of the value for further operators. */
-function answer({ graph, weights }: GraphContext, value: string, output: string): string {
+function respond({ graph, weights }: GraphContext, value: string, output: string): string {
   if (weights.type === "FLOAT") return graph.rename(value, output);
   graph.rename(graph.cast(value, castTypes.FLOAT), output);
   return value;

@@ -14,7 +14,7 @@ export class EncoderWeights {
   readonly #graph: GraphBuilder;
   /** Prefix of all names if the encoder is a part of a larger model, such as "bert."; else "". */
   readonly #prefix: string;
-  readonly #taken = new Set<string>();
+  readonly #acquired = new Set<string>();
 
   /** `words` is a tensor that every such encoder has. Its name in the checkpoint shows the prefix. */
   constructor(checkpoint: Checkpoint, graph: GraphBuilder, { type, words }: { type: WeightType; words: string }) {
@@ -32,7 +32,7 @@ export class EncoderWeights {
 
   /** Returns the names of the checkpoint's unused tensors, which usually belong to task heads. */
   left(): readonly string[] {
-    return [...this.#checkpoint.tensors.keys()].filter((name) => !this.#taken.has(name));
+    return [...this.#checkpoint.tensors.keys()].filter((name) => !this.#acquired.has(name));
   }
 
   has(name: string): boolean {
@@ -55,9 +55,9 @@ export class EncoderWeights {
   }
 
   /** Adds the concatenation of vectors with the same width, under the given name. Returns the constant's name. */
-  joined(name: string, parts: readonly string[], width: number): string {
-    const tensors = parts.map((part) => this.#tensor(part, [width]));
-    return this.#graph.constant(name, this.type, [parts.length * width], joinedBytes(tensors, this.type));
+  joined(name: string, segments: readonly string[], width: number): string {
+    const tensors = segments.map((segment) => this.#tensor(segment, [width]));
+    return this.#graph.constant(name, this.type, [segments.length * width], joinedBytes(tensors, this.type));
   }
 
   /** Adds a table, to each row of which the first row of `added` was added. Returns the constant's name. */
@@ -67,19 +67,19 @@ export class EncoderWeights {
     return this.#graph.constant(`${name}.of-first-segment`, this.type, shape, bytes);
   }
 
-  /** Adds rows of a table, in the order of `places`. Returns the constant's name. */
-  rows(name: string, shape: readonly [number, number], places: Int32Array): string {
-    const bytes = chosenRowBytes(this.#tensor(name, shape), places, this.type);
-    return this.#graph.constant(`${name}.by-distance`, this.type, [places.length, shape[1]], bytes);
+  /** Adds rows of a table, in the order of `positions`. Returns the constant's name. */
+  rows(name: string, shape: readonly [number, number], positions: Int32Array): string {
+    const bytes = chosenRowBytes(this.#tensor(name, shape), positions, this.type);
+    return this.#graph.constant(`${name}.by-distance`, this.type, [positions.length, shape[1]], bytes);
   }
 
   #tensor(name: string, shape: readonly number[]): StoredTensor {
-    const whole = this.#prefix + name;
+    const complete = this.#prefix + name;
     const former = Object.entries(formerEndings).map(([ending, old]) =>
-      whole.endsWith(ending) ? whole.slice(0, -ending.length) + old : whole,
+      complete.endsWith(ending) ? complete.slice(0, -ending.length) + old : complete,
     );
-    const found = [whole, ...former].find((each) => this.#checkpoint.tensors.has(each)) ?? whole;
-    this.#taken.add(found);
+    const found = [complete, ...former].find((each) => this.#checkpoint.tensors.has(each)) ?? complete;
+    this.#acquired.add(found);
     return tensorOfShape(this.#checkpoint, found, shape);
   }
 }

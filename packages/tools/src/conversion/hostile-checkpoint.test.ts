@@ -51,27 +51,27 @@ async function refusal(from = source): Promise<string | null> {
 
 test("a file truncated at any byte is rejected with a clear error", async () => {
   const path = join(source, "model.safetensors");
-  const whole = await readFile(path);
+  const complete = await readFile(path);
   // The file ends with eight bytes of a buffer that the encoder does not use.
-  const cuts = [0, 1, 7, 8, 9, 500, 2000, whole.byteLength >> 1, whole.byteLength - 9, whole.byteLength - 1];
+  const cuts = [0, 1, 7, 8, 9, 500, 2000, complete.byteLength >> 1, complete.byteLength - 9, complete.byteLength - 1];
   for (const cut of cuts) {
-    await writeFile(path, whole.subarray(0, cut));
+    await writeFile(path, complete.subarray(0, cut));
     assert.match((await refusal())!, /'.*model\.safetensors'/, `${cut}`);
   }
-  await writeFile(path, whole);
+  await writeFile(path, complete);
   assert.equal(await refusal(), null);
 });
 
 test("a header is accepted if it fits the file, and rejected otherwise", async () => {
   const path = join(source, "model.safetensors");
-  const whole = await readFile(path);
-  const headerBytes = Number(whole.readBigUInt64LE(0));
-  const text = whole.toString("utf8", 8, 8 + headerBytes);
+  const complete = await readFile(path);
+  const headerBytes = Number(complete.readBigUInt64LE(0));
+  const text = complete.toString("utf8", 8, 8 + headerBytes);
   const changed = async (from: string | RegExp, to: string): Promise<string> => {
     const header = Buffer.from(text.replace(from, to));
     const length = Buffer.alloc(8);
     length.writeBigUInt64LE(BigInt(header.byteLength));
-    await writeFile(path, Buffer.concat([length, header, whole.subarray(8 + headerBytes)]));
+    await writeFile(path, Buffer.concat([length, header, complete.subarray(8 + headerBytes)]));
     return (await refusal())!;
   };
   const words = "embeddings.word_embeddings.weight";
@@ -95,26 +95,26 @@ test("a header is accepted if it fits the file, and rejected otherwise", async (
   assert.match(await changed(/"dtype":"F32"/, '"dtype":"F8_E5M2"'), new RegExp(`have no '${words}'`));
   assert.match(await changed(`"${words}"`, '"__proto__"'), new RegExp(`have no '${words}'`));
   assert.match(await changed(/^.*$/s, "[]"), /its header is not a JSON object/);
-  const far = Buffer.from(whole);
+  const far = Buffer.from(complete);
   far.writeBigUInt64LE(2n ** 63n, 0);
   await writeFile(path, far);
   assert.match((await refusal())!, /its header would have 9223372036854775808 bytes/);
-  await writeFile(path, whole);
+  await writeFile(path, complete);
 });
 
 test("flipped bits of a header give a model or a clear error", async () => {
   const path = join(source, "model.safetensors");
-  const whole = await readFile(path);
+  const complete = await readFile(path);
   let refused = 0;
   for (let round = 0; round < 400; round++) {
-    const damaged = Buffer.from(whole);
-    const at = (round * 7919) % (8 + Number(whole.readBigUInt64LE(0)));
+    const damaged = Buffer.from(complete);
+    const at = (round * 7919) % (8 + Number(complete.readBigUInt64LE(0)));
     damaged[at]! ^= 1 << (round % 8);
     await writeFile(path, damaged);
     if ((await refusal()) !== null) refused++;
   }
   assert.ok(refused > 100, `${refused}`);
-  await writeFile(path, whole);
+  await writeFile(path, complete);
 });
 
 test("an index may not name other directories or put a tensor in two files", async () => {

@@ -24,12 +24,12 @@ const nameForm = /^[A-Za-z0-9_][A-Za-z0-9_.-]{0,199}$/;
  * DiskError for a failed write.
  */
 export async function addToRepository<Written extends WrittenTensors>(
-  { name, ...place }: ModelDirectory,
+  { name, ...location }: ModelDirectory,
   batchMax: number,
   write: (target: string) => Promise<Written>,
 ): Promise<Written> {
   if (!nameForm.test(name)) throw new ConversionError(`'${name}' is not a valid name for a model`);
-  const repository = resolve(place.repository);
+  const repository = resolve(location.repository);
   const target = join(repository, name);
   await makeDirectory(repository);
   if ((await stat(target).catch(() => null)) !== null)

@@ -50,14 +50,14 @@ function parseHeader(text: Buffer, wrong: (why: string) => ConversionError): Rec
   return parsed as Record<string, unknown>;
 }
 
-interface Place {
+interface Location {
   readonly file: WeightFile;
   readonly dataStart: number;
   readonly dataBytes: number;
 }
 
 /** Parses the description of a tensor. Returns null for an element type that weights never have. */
-function tensorOf(name: string, entry: unknown, { file, dataStart, dataBytes }: Place): StoredTensor | null {
+function tensorOf(name: string, entry: unknown, { file, dataStart, dataBytes }: Location): StoredTensor | null {
   const wrong = (why: string) => new ConversionError(`'${file.path}': the tensor '${name}' ${why}`);
   if (typeof entry !== "object" || entry === null) throw wrong("has no description");
   const { dtype, shape, data_offsets: offsets } = entry as Record<string, unknown>;

@@ -10,13 +10,13 @@ export function standardOperators(opset: number): OperatorSet {
     embed(context, { ids, tokenTypes, positions }) {
       const { plan, graph, weights } = context;
       const { embeddings, embeddingWidth: width } = plan;
-      const gather = (table: string, places: string) => graph.add("Gather", [table, places]);
+      const gather = (table: string, locations: string) => graph.add("Gather", [table, locations]);
       const words = gather(weights.stored(embeddings.words, [plan.vocabularySize, width]), ids);
-      const places =
+      const locations =
         tokenTypes === null
           ? ownFirstSegment(context)
           : weights.stored(embeddings.positions, [plan.positionCount, width]);
-      const placed = positions === null ? firstRows(context, places, ids) : gather(places, positions);
+      const placed = positions === null ? firstRows(context, locations, ids) : gather(locations, positions);
       const types =
         tokenTypes === null || embeddings.tokenTypes === null
           ? []

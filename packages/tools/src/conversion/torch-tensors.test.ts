@@ -51,9 +51,9 @@ async function refusal(bytes: Uint8Array): Promise<string | null> {
 
 test("tensors of all types, parameters and views are read as PyTorch wrote them; integers are left out", async () => {
   const read = await tensorsOf(file("plain"));
-  const wanted = Object.entries(weights.expected).filter(([name]) => name !== "count" && name !== "mask");
-  assert.deepEqual([...read.keys()].toSorted(), wanted.map(([name]) => name).toSorted());
-  for (const [name, [shape, numbers]] of wanted)
+  const expected = Object.entries(weights.expected).filter(([name]) => name !== "count" && name !== "mask");
+  assert.deepEqual([...read.keys()].toSorted(), expected.map(([name]) => name).toSorted());
+  for (const [name, [shape, numbers]] of expected)
     assert.deepEqual(read.get(name), [shape, [...Float32Array.from(numbers)]], name);
   assert.deepEqual(
     [...(await tensorsOf(file("module")))],
@@ -94,11 +94,11 @@ test("a file that has no weights is reported with what it contains", async () =>
 });
 
 test("a truncated file and one with flipped bits give tensors or a clear error", async () => {
-  const whole = file("plain");
-  for (let cut = 0; cut < whole.byteLength; cut += 97) assert.ok(await refusal(whole.subarray(0, cut)), `${cut}`);
+  const complete = file("plain");
+  for (let cut = 0; cut < complete.byteLength; cut += 97) assert.ok(await refusal(complete.subarray(0, cut)), `${cut}`);
   let refused = 0;
   for (let round = 0; round < 1500; round++) {
-    const damaged = Buffer.from(whole);
+    const damaged = Buffer.from(complete);
     damaged[(round * 7919) % damaged.byteLength]! ^= 1 << (round % 8);
     if ((await refusal(damaged)) !== null) refused++;
   }

@@ -126,13 +126,13 @@ function isRowMajor(shape: readonly number[], strides: readonly number[]): boole
  */
 function storageOf(id: Pickled, root: string, byName: ReadonlyMap<string, StoredFile>): Storage {
   const [word, kind, key] = Array.isArray(id) ? (id as readonly Pickled[]) : [];
-  const made =
+  const created =
     kind instanceof Object && "call" in kind ? (kind.call as (args: readonly Pickled[]) => Pickled)([]) : null;
-  if (word !== "storage" || !(made instanceof StorageKind) || typeof key !== "string")
+  if (word !== "storage" || !(created instanceof StorageKind) || typeof key !== "string")
     throw new PickleError("has an invalid storage");
   const entry = byName.get(`${root}data/${key}`);
   if (entry === undefined) throw new PickleError(`has a storage 'data/${key.slice(0, 100)}', which is not there`);
-  return new Storage(made.type, entry);
+  return new Storage(created.type, entry);
 }
 
 function tensorsOf(file: WeightFile, read: Pickled): readonly StoredTensor[] {

@@ -25,12 +25,12 @@ const unitsMs: Readonly<Record<string, number>> = { s: 1000, m: 60_000, h: 3_600
  * linearly between them. The load is zero at times that the plan does not contain.
  */
 export function parsePlan(text: string): Load {
-  const parts = text.split(",");
-  if (parts.length > segmentsMax) throw new LoadError(`a plan has ${segmentsMax} parts at most`);
-  const segments = parts.map(parseSegment);
+  const fields = text.split(",");
+  if (fields.length > segmentsMax) throw new LoadError(`a plan has ${segmentsMax} parts at most`);
+  const segments = fields.map(parseSegment);
   for (const [index, { fromMs }] of segments.entries()) {
     if (fromMs < (segments[index - 1]?.toMs ?? 0))
-      throw new LoadError(`'${parts[index]}' begins before the previous part ends`);
+      throw new LoadError(`'${fields[index]}' begins before the previous part ends`);
   }
   return { durationMs: boundedDuration(segments.at(-1)?.toMs ?? 0), at: (timeMs) => valueIn(segments, timeMs) };
 }

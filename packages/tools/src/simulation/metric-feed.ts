@@ -62,12 +62,12 @@ function plannedFeed(
   return {
     durationMs: load.durationMs,
     record({ timeMs, nowMs, running }) {
-      const asked = load.at(timeMs);
-      const share = running === 0 ? 0 : asked / running;
+      const requestCount = load.at(timeMs);
+      const share = running === 0 ? 0 : requestCount / running;
       // Without requests, no sample is recorded.
       if (!countsRequests) record(share * metricPerLoad, nowMs);
       else if (share > 0) record((share * tickMs) / 1000, nowMs);
-      return asked;
+      return requestCount;
     },
   };
 }
@@ -81,19 +81,19 @@ function recordedFeed(
   return {
     durationMs,
     record({ timeMs, nowMs, running }) {
-      let asked: number | null = null;
+      let requestCount: number | null = null;
       for (const { each, record } of fed) {
         if (each.kind === "instances") {
           record(running, nowMs);
           continue;
         }
         const value = each.at(timeMs);
-        asked ??= value;
+        requestCount ??= value;
         if (value === null) continue;
         if (each.kind === "total") record(value, nowMs);
         else if (running > 0) record(value / running, nowMs);
       }
-      return asked ?? 0;
+      return requestCount ?? 0;
     },
   };
 }

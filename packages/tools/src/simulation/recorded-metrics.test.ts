@@ -51,8 +51,8 @@ function asked(policy: object, text: string, more: Partial<MetricSource & { read
   } satisfies SimulationInput;
 }
 
-const refused = (given: SimulationInput, message: RegExp) =>
-  assert.rejects(simulateScaling(given), (error) => error instanceof LoadError && message.test(error.message));
+const refused = (input: SimulationInput, message: RegExp) =>
+  assert.rejects(simulateScaling(input), (error) => error instanceof LoadError && message.test(error.message));
 
 const backlogPerInstance = math(100, [
   { Id: "m1", ...stat("Waiting", "Average") },

@@ -104,8 +104,8 @@ function fromJson(text: string): Columns {
 }
 
 /** Adds the data of a response. Several pages of one metric become one column. */
-function addResult(columns: Columns, answer: Readonly<Record<string, unknown>>): void {
-  const { MetricDataResults: results, Timestamps: times, Values: values, Datapoints: points } = answer;
+function addResult(columns: Columns, result: Readonly<Record<string, unknown>>): void {
+  const { MetricDataResults: results, Timestamps: times, Values: values, Datapoints: points } = result;
   if (Array.isArray(results)) {
     for (const each of results) addResult(columns, (each ?? {}) as Record<string, unknown>);
     return;
@@ -116,7 +116,7 @@ function addResult(columns: Columns, answer: Readonly<Record<string, unknown>>):
       "unknown format of the series: expected [time, value] pairs, or the response of GetMetricData or GetMetricStatistics",
     );
   }
-  const name = typeof answer["Id"] === "string" ? answer["Id"] : unnamed;
+  const name = typeof result["Id"] === "string" ? result["Id"] : unnamed;
   add(
     columns,
     name,

@@ -78,16 +78,16 @@ class SimulatedClock implements Clock {
 }
 
 /** Runs the platform's own alarms, policies and services with records in memory. Throws AwsError and LoadError. */
-export async function simulateScaling(asked: SimulationInput): Promise<Simulation> {
-  await using world = await openWorld(asked);
-  const { scaling, clock, variant, alarms } = world;
+export async function simulateScaling(requested: SimulationInput): Promise<Simulation> {
+  await using fixture = await openWorld(requested);
+  const { scaling, clock, variant, alarms } = fixture;
   const record = scaling.find({ resourceId: named.ResourceId, dimension: named.ScalableDimension });
   const [policy] = record?.policies ?? [];
   if (policy === undefined) throw new LoadError("the policy was not stored");
   const alarm = alarms.list().find(({ definition }) => definition.actions.ALARM.includes(policy.arn))?.definition;
   if (alarm?.kind !== "metric") throw new LoadError("a step policy needs the alarm that runs it: --alarm FILE");
   const { watched } = alarm;
-  const feed = metricFeed(asked.source, { watched, series: world.series, tickMs });
+  const feed = metricFeed(requested.source, { watched, series: fixture.series, tickMs });
   const minutes: SimulatedMinute[] = [];
   const never = new AbortController().signal;
   for (let timeMs = 0; timeMs < feed.durationMs; timeMs += tickMs) {
@@ -99,7 +99,8 @@ export async function simulateScaling(asked: SimulationInput): Promise<Simulatio
     await alarms.evaluateAll(never);
     await alarms.whenActionsEnd();
     await scaling.runScheduled();
-    if ((timeMs + tickMs) % minuteMs === 0) minutes.push(await minuteOf(world, watched, { load, endMs: clock.nowMs }));
+    if ((timeMs + tickMs) % minuteMs === 0)
+      minutes.push(await minuteOf(fixture, watched, { load, endMs: clock.nowMs }));
   }
   const activities =
     scaling.find({ resourceId: named.ResourceId, dimension: named.ScalableDimension })?.activities ?? [];
@@ -112,7 +113,7 @@ export async function simulateScaling(asked: SimulationInput): Promise<Simulatio
 }
 
 async function minuteOf(
-  { readValues, variant }: World,
+  { readValues, variant }: Fixture,
   watched: EvaluatedMetric,
   { load, endMs }: { readonly load: number; readonly endMs: number },
 ): Promise<SimulatedMinute> {
@@ -127,9 +128,9 @@ async function minuteOf(
   return { atMs: startMs - originMs, load, metric: [...values.values()].at(-1) ?? null, desired, running };
 }
 
-type World = Awaited<ReturnType<typeof openWorld>>;
+type Fixture = Awaited<ReturnType<typeof openWorld>>;
 
-async function openWorld(asked: SimulationInput) {
+async function openWorld(requested: SimulationInput) {
   await using opening = new AsyncDisposableStack();
   const clock = new SimulatedClock();
   const series = new InMemoryMetricStore({ clock, seriesMax: 100, bytesMax: 64 * 2 ** 20 });
@@ -137,8 +138,8 @@ async function openWorld(asked: SimulationInput) {
   const common = { documents: new MemoryDocuments(), readValues, clock, logger: silentLogger };
   const alarmActions: ResolveAlarmAction = (arn) => scaling.action(arn);
   const alarms = opening.use(await Alarms.open({ ...common, actions: alarmActions, limits: alarmLimits }));
-  const { startupMs } = asked;
-  const variant = new SimulatedVariant(asked.startCapacity, { startupMs, nowMs: () => clock.nowMs });
+  const { startupMs } = requested;
+  const variant = new SimulatedVariant(requested.startCapacity, { startupMs, nowMs: () => clock.nowMs });
   const limits = { ...scalingLimits, activitiesMax: 10_000 };
   let activityCount = 0;
   const newId = () => `simulated-${(activityCount += 1)}`;
@@ -147,18 +148,18 @@ async function openWorld(asked: SimulationInput) {
   // the clock would complete.
   opening.defer(() => variant.complete());
   const autoscaling = autoscalingService({ scaling, scalable: variant, alarms, newId, clock });
-  const bounds = { ...named, MinCapacity: asked.minCapacity, MaxCapacity: asked.maxCapacity };
+  const bounds = { ...named, MinCapacity: requested.minCapacity, MaxCapacity: requested.maxCapacity };
   const context = callContext();
   const { RegisterScalableTarget, PutScalingPolicy } = autoscaling.operations;
   checkInput(autoscaling, "RegisterScalableTarget", bounds);
   await RegisterScalableTarget.handle(bounds, context);
-  const policy = policyInput(asked.policy);
+  const policy = policyInput(requested.policy);
   checkInput(autoscaling, "PutScalingPolicy", policy);
   const { PolicyARN } = await PutScalingPolicy.handle(policy as Parameters<typeof PutScalingPolicy.handle>[0], context);
-  if (asked.alarm !== null) {
+  if (requested.alarm !== null) {
     const cloudwatch = cloudwatchService({ series, clock, alarms, alarmActions, dashboards: null as never });
     const { PutMetricAlarm } = cloudwatch.operations;
-    const alarm = { AlarmName: "simulated", ...asked.alarm, AlarmActions: [PolicyARN] };
+    const alarm = { AlarmName: "simulated", ...requested.alarm, AlarmActions: [PolicyARN] };
     checkInput(cloudwatch, "PutMetricAlarm", alarm);
     await PutMetricAlarm.handle(alarm, context);
   }
@@ -174,13 +175,13 @@ async function openWorld(asked: SimulationInput) {
   };
 }
 
-function policyInput(given: object): object {
+function policyInput(input: object): object {
   const facts = { PolicyName: policyName, ...named };
-  if ("TargetValue" in given) {
-    return { ...facts, PolicyType: "TargetTrackingScaling", TargetTrackingScalingPolicyConfiguration: given };
+  if ("TargetValue" in input) {
+    return { ...facts, PolicyType: "TargetTrackingScaling", TargetTrackingScalingPolicyConfiguration: input };
   }
-  if ("StepAdjustments" in given) return { ...facts, PolicyType: "StepScaling", StepScalingPolicyConfiguration: given };
-  return { PolicyName: policyName, ...given, ...named };
+  if ("StepAdjustments" in input) return { ...facts, PolicyType: "StepScaling", StepScalingPolicyConfiguration: input };
+  return { PolicyName: policyName, ...input, ...named };
 }
 
 /** Returns the context of an operation that is called without a request. */

@@ -13,7 +13,7 @@ export function chartText(simulation: Simulation, width = widthDefault): string 
   const columns = columnsOf(minutes, Math.max(10, width - labelWidth - 2));
   const most = (valueOf: (minute: SimulatedMinute) => number) =>
     columns.map((column) => Math.max(0, ...column.map(valueOf)));
-  const parts = [
+  const segments = [
     graph(
       "load of all instances",
       most(({ load }) => load),
@@ -35,7 +35,7 @@ export function chartText(simulation: Simulation, width = widthDefault): string 
     ({ at, text, cause }) => `  ${at.padStart(8)}  ${text}\n            ${cause}`,
   );
   const decided = rows.length === 0 ? ["  nothing"] : rows;
-  return [...parts, axis, "", "decided:", ...decided, "", ...summaryOf(simulation)].join("\n") + "\n";
+  return [...segments, axis, "", "decided:", ...decided, "", ...summaryOf(simulation)].join("\n") + "\n";
 }
 
 function graph(title: string, values: readonly number[], target: number | null): string {

@@ -18,14 +18,14 @@ import { resolveScaledTarget, checkServiceNamespace } from "./resources.ts";
 type Rows = OperationRows<ApplicationAutoscalingOperations>;
 type ScheduledInput = ApplicationAutoscalingInputs["PutScheduledActionRequest"];
 
-export function scheduledOperations(parts: AutoscalingDependencies) {
-  const { scaling } = parts;
+export function scheduledOperations(dependencies: AutoscalingDependencies) {
+  const { scaling } = dependencies;
   return {
     PutScheduledAction: {
       async handle(input, context) {
         const { scheduled } = requireRegisteredTarget(scaling, input);
         const before = scheduled.find(({ name }) => name === input.ScheduledActionName) ?? null;
-        await scaling.putScheduled(scheduledAction(parts, input, before, context));
+        await scaling.putScheduled(scheduledAction(dependencies, input, before, context));
         return {};
       },
     },

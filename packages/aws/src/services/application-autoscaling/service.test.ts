@@ -63,7 +63,7 @@ const gpu: SeriesKey = {
 
 /** Resources that reach the desired number of instances at once. */
 class Instances implements ScalableResources {
-  readonly wanted: number[] = [];
+  readonly expected: number[] = [];
   found: ResourceCapacity | null = { desired: 1, running: 1, isMoving: false };
   failure: string | null = null;
 
@@ -72,7 +72,7 @@ class Instances implements ScalableResources {
   }
 
   scale(_: TargetKey, to: number): Promise<{ readonly done: Promise<void> }> {
-    this.wanted.push(to);
+    this.expected.push(to);
     if (this.failure !== null) return Promise.resolve({ done: Promise.reject(new Error(this.failure)) });
     this.found = { desired: to, running: to, isMoving: false };
     return Promise.resolve({ done: Promise.resolve() });
@@ -104,8 +104,8 @@ async function served(memory = new DocumentMemory()) {
   const cloudwatch = new CloudWatchClient(gateway.client);
   const never = new AbortController().signal;
   const activities = async (more: object = {}) => {
-    const asked = new DescribeScalingActivitiesCommand({ ServiceNamespace: "sagemaker", ...more });
-    return (await client.send(asked)).ScalingActivities ?? [];
+    const requested = new DescribeScalingActivitiesCommand({ ServiceNamespace: "sagemaker", ...more });
+    return (await client.send(requested)).ScalingActivities ?? [];
   };
   return {
     clock,
@@ -173,22 +173,22 @@ test("a target tracking policy scales out from one instance to five and back in,
     ["TargetTracking-endpoint/e/variant/v-AlarmHigh-", "TargetTracking-endpoint/e/variant/v-AlarmLow-"],
   );
   await at.minutes(2, 250);
-  assert.deepEqual(at.instances.wanted, []);
+  assert.deepEqual(at.instances.expected, []);
   await at.minutes(1, 250);
-  assert.deepEqual(at.instances.wanted, [3]);
+  assert.deepEqual(at.instances.expected, [3]);
   // The cooldown does not delay a larger scale-out, which stops at the maximum.
   await at.minutes(4, 420);
-  assert.deepEqual(at.instances.wanted, [3, 5]);
+  assert.deepEqual(at.instances.expected, [3, 5]);
   await at.minutes(5, 9000);
-  assert.deepEqual(at.instances.wanted, [3, 5]);
+  assert.deepEqual(at.instances.expected, [3, 5]);
   // Scale-in starts after 15 minutes below 90 % of the target, and continues in steps with a cooldown of ten minutes.
   await at.minutes(20, 210);
-  assert.deepEqual(at.instances.wanted, [3, 5, 3]);
+  assert.deepEqual(at.instances.expected, [3, 5, 3]);
   await at.minutes(30, 0);
-  assert.deepEqual(at.instances.wanted, [3, 5, 3, 1]);
-  const told = (await at.activities()).map(({ Description, StatusCode }) => `${Description} ${StatusCode}`);
+  assert.deepEqual(at.instances.expected, [3, 5, 3, 1]);
+  const reported = (await at.activities()).map(({ Description, StatusCode }) => `${Description} ${StatusCode}`);
   assert.deepEqual(
-    told.toReversed(),
+    reported.toReversed(),
     [3, 5, 3, 1].map((count) => `Setting desired instance count to ${count}. Successful`),
   );
   const [first] = await at.activities();
@@ -227,9 +227,9 @@ test("a target tracking policy on a customized metric (GPUUtilization of a varia
     [[1, 60]],
   );
   await at.minutes(3, 95, gpu);
-  assert.deepEqual(at.instances.wanted, [2]);
+  assert.deepEqual(at.instances.expected, [2]);
   await at.minutes(20, 1, gpu);
-  assert.deepEqual(at.instances.wanted, [2]);
+  assert.deepEqual(at.instances.expected, [2]);
 });
 
 test("of several policies the largest capacity applies; a policy without data prevents a scale-in unless its own scale-in is disabled", async () => {
@@ -251,10 +251,10 @@ test("of several policies the largest capacity applies; a policy without data pr
   };
   await put(false);
   await at.minutes(25, 4);
-  assert.deepEqual(at.instances.wanted, []);
+  assert.deepEqual(at.instances.expected, []);
   await put(true);
   await at.minutes(2, 4);
-  assert.deepEqual(at.instances.wanted, [1]);
+  assert.deepEqual(at.instances.expected, [1]);
 });
 
 test("a step policy adds the instances of the step in which the alarm's metric lies, measured from the alarm's threshold", async () => {
@@ -290,12 +290,12 @@ test("a step policy adds the instances of the step in which the alarm's metric l
     }),
   );
   await at.minutes(1, 100, gpu);
-  assert.deepEqual(at.instances.wanted, [4]);
+  assert.deepEqual(at.instances.expected, [4]);
   // During the cooldown, the step counts instances that were already added.
   await at.minutes(1, 60 * 4, gpu);
-  assert.deepEqual(at.instances.wanted, [4]);
+  assert.deepEqual(at.instances.expected, [4]);
   await at.minutes(1, 60 * 4, gpu);
-  assert.deepEqual(at.instances.wanted, [4, 5]);
+  assert.deepEqual(at.instances.expected, [4, 5]);
   const gap = policy({
     StepAdjustments: [
       { MetricIntervalLowerBound: 0, MetricIntervalUpperBound: 1, ScalingAdjustment: 1 },
@@ -311,13 +311,13 @@ test("a step policy adds the instances of the step in which the alarm's metric l
 test("RegisterScalableTarget corrects an instance count outside of the bounds, and a suspended direction is not scaled", async () => {
   await using at = await served();
   await at.register({ MinCapacity: 3 });
-  assert.deepEqual(at.instances.wanted, [3]);
+  assert.deepEqual(at.instances.expected, [3]);
   await at.register({ MinCapacity: 1, MaxCapacity: 2, SuspendedState: { DynamicScalingOutSuspended: true } });
-  assert.deepEqual(at.instances.wanted, [3, 2]);
+  assert.deepEqual(at.instances.expected, [3, 2]);
   await at.register({ MinCapacity: undefined, MaxCapacity: 5 });
   await at.track();
   await at.minutes(5, 5000);
-  assert.deepEqual(at.instances.wanted, [3, 2]);
+  assert.deepEqual(at.instances.expected, [3, 2]);
   const { ScalableTargets = [] } = await at.client.send(
     new DescribeScalableTargetsCommand({ ServiceNamespace: "sagemaker", ResourceIds: [resourceId] }),
   );
@@ -339,7 +339,7 @@ test("a scaling activity whose change is rejected has the status Failed, and an 
   );
   at.instances.found = { desired: 1, running: 1, isMoving: true };
   await at.minutes(3, 250);
-  assert.deepEqual(at.instances.wanted, [3]);
+  assert.deepEqual(at.instances.expected, [3]);
 });
 
 test("scalable targets, policies, cooldowns and activities survive a restart; deleting a target deletes its policies and alarms", async () => {
@@ -368,8 +368,8 @@ test("each scalable target has its own tags, and unknown targets and policies ge
   await at.client.send(new UntagResourceCommand({ ResourceARN, TagKeys: ["a"] }));
   assert.deepEqual((await at.client.send(new ListTagsForResourceCommand({ ResourceARN }))).Tags, { b: "2" });
   const other = { ResourceId: "endpoint/none/variant/v" };
-  const refused = async (asked: Promise<unknown>, name: string, message: RegExp) =>
-    assert.rejects(asked, { name, message });
+  const refused = async (call: Promise<unknown>, name: string, message: RegExp) =>
+    assert.rejects(call, { name, message });
   await refused(at.register(other), "ValidationException", /no variant v of an endpoint none/);
   await refused(
     at.register({ MinCapacity: 6 }),
@@ -418,9 +418,9 @@ test("a scheduled action sets its bounds at its time, once after several missed 
     ScalableTargetAction: { MinCapacity: 1, MaxCapacity: 2 },
   });
   await at.until(begin + hour);
-  assert.deepEqual(at.instances.wanted, []);
+  assert.deepEqual(at.instances.expected, []);
   await at.until(begin + 2 * hour);
-  assert.deepEqual(at.instances.wanted, [4]);
+  assert.deepEqual(at.instances.expected, [4]);
   assert.deepEqual(
     (await at.scheduled()).map(({ ScheduledActionName }) => ScheduledActionName),
     ["often"],
@@ -429,10 +429,10 @@ test("a scheduled action sets its bounds at its time, once after several missed 
   assert.equal(activity?.Cause, "minimum capacity was set to 4 while scheduled action name once was triggered");
   // Three scheduled times have passed.
   await at.until(begin + 5 * hour);
-  assert.deepEqual(at.instances.wanted, [4, 2]);
+  assert.deepEqual(at.instances.expected, [4, 2]);
   await at.register({ MinCapacity: 3, MaxCapacity: 5, SuspendedState: { ScheduledScalingSuspended: true } });
   await at.until(begin + 7 * hour);
-  assert.deepEqual(at.instances.wanted, [4, 2, 3]);
+  assert.deepEqual(at.instances.expected, [4, 2, 3]);
   await at.client.send(new DeleteScheduledActionCommand({ ...named, ScheduledActionName: "often" }));
   assert.deepEqual(await at.scheduled(), []);
 });
@@ -448,7 +448,7 @@ test("scheduled actions survive a restart, and an action whose times passed mean
   }
   await using at = await served(memory);
   await at.until(begin + 60 * minute);
-  assert.deepEqual(at.instances.wanted, [3]);
+  assert.deepEqual(at.instances.expected, [3]);
   const [{ Schedule, Timezone, ScalableTargetAction } = {}] = await at.scheduled();
   assert.deepEqual([Schedule, Timezone, ScalableTargetAction], ["rate(5 minutes)", "UTC", { MinCapacity: 3 }]);
 });

@@ -33,12 +33,12 @@ type PolicyInput = ApplicationAutoscalingInputs["PutScalingPolicyRequest"];
 const tagsMax = 50;
 
 /** Application Auto Scaling for the instances of endpoints' variants. */
-export function autoscalingService(parts: AutoscalingDependencies) {
+export function autoscalingService(dependencies: AutoscalingDependencies) {
   const operations: Rows = {
-    ...targetOperations(parts),
-    ...policyOperations(parts),
-    ...scheduledOperations(parts),
-    ...tagOperations(parts.scaling),
+    ...targetOperations(dependencies),
+    ...policyOperations(dependencies),
+    ...scheduledOperations(dependencies),
+    ...tagOperations(dependencies.scaling),
   };
   return {
     kind: "modelled",
@@ -50,12 +50,12 @@ export function autoscalingService(parts: AutoscalingDependencies) {
   } as const satisfies ModelledService;
 }
 
-function targetOperations(parts: AutoscalingDependencies) {
-  const { scaling } = parts;
+function targetOperations(dependencies: AutoscalingDependencies) {
+  const { scaling } = dependencies;
   return {
     RegisterScalableTarget: {
       async handle(input, context) {
-        const target = await registered(parts, input, context);
+        const target = await registered(dependencies, input, context);
         await scaling.register(target);
         return { ScalableTargetARN: target.arn };
       },
@@ -225,7 +225,7 @@ async function registered(
     throw validationError(`MinCapacity for ${key.dimension} must be at least ${least}; it is ${minCapacity}.`);
   }
   if (minCapacity > maxCapacity) throw validationError("Maximum capacity cannot be less than minimum capacity");
-  const asked = input.SuspendedState;
+  const requested = input.SuspendedState;
   return {
     resourceId: key.resourceId,
     dimension: key.dimension,
@@ -237,9 +237,9 @@ async function registered(
     minCapacity,
     maxCapacity,
     suspended: {
-      scaleIn: asked?.DynamicScalingInSuspended ?? known?.suspended.scaleIn ?? false,
-      scaleOut: asked?.DynamicScalingOutSuspended ?? known?.suspended.scaleOut ?? false,
-      scheduled: asked?.ScheduledScalingSuspended ?? known?.suspended.scheduled ?? false,
+      scaleIn: requested?.DynamicScalingInSuspended ?? known?.suspended.scaleIn ?? false,
+      scaleOut: requested?.DynamicScalingOutSuspended ?? known?.suspended.scaleOut ?? false,
+      scheduled: requested?.ScheduledScalingSuspended ?? known?.suspended.scheduled ?? false,
     },
     tags: known?.tags ?? input.Tags ?? {},
   };

@@ -178,15 +178,15 @@ function watchedQueries(input: MetricAlarmInput): EvaluatedMetric {
     (name) => input[name] !== undefined,
   );
   if (named !== undefined) throw invalid(`The parameter ${named} cannot be used together with Metrics.`);
-  const given = input.Metrics ?? [];
-  const queries = parseDataQueries(given);
+  const value = input.Metrics ?? [];
+  const queries = parseDataQueries(value);
   const returned = queries.filter((query) => query.isReturned);
   if (returned.length !== 1) throw invalid("Exactly one element of Metrics must have ReturnData true.");
   const periods = queries.map((query) => (query.kind === "metric" ? query.stat.Period : (query.periodSeconds ?? 0)));
   const period = Math.max(...periods);
   if (period === 0) throw invalid("Metrics must give a Period.");
   checkAlarmPeriod(period);
-  return { kind: "queries", queries: given, periodMs: period * 1000 };
+  return { kind: "queries", queries: value, periodMs: period * 1000 };
 }
 
 function checkAlarmPeriod(seconds: number): void {

@@ -86,8 +86,8 @@ test("notifications of percentile, metric math and composite alarms have CloudWa
     [triggers[0]?.["StatisticType"], triggers[0]?.["ExtendedStatistic"], triggers[1]?.["Metrics"]],
     ["ExtendedStatistic", "p99", [{ Id: "q" }]],
   );
-  const told = JSON.parse(alarmMessageText(event(composite))) as Record<string, unknown>;
-  assert.deepEqual([told["AlarmRule"], told["Trigger"]], ["ALARM(busy)", undefined]);
+  const reported = JSON.parse(alarmMessageText(event(composite))) as Record<string, unknown>;
+  assert.deepEqual([reported["AlarmRule"], reported["Trigger"]], ["ALARM(busy)", undefined]);
   // A subject is printable ASCII.
   assert.equal(alarmSubject(event(composite)), 'ALARM: "busy?" in EU (Ireland)');
 });

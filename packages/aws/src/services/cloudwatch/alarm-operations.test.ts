@@ -104,17 +104,17 @@ async function served(documents: Documents = new MemoryDocuments(new DocumentMem
       return MetricAlarms?.[0] ?? {};
     },
     async composite(name: string): Promise<CompositeAlarm> {
-      const asked = { AlarmNames: [name], AlarmTypes: ["CompositeAlarm" as const] };
-      return (await client.send(new DescribeAlarmsCommand(asked))).CompositeAlarms?.[0] ?? {};
+      const requested = { AlarmNames: [name], AlarmTypes: ["CompositeAlarm" as const] };
+      return (await client.send(new DescribeAlarmsCommand(requested))).CompositeAlarms?.[0] ?? {};
     },
     async state(name: string): Promise<string | undefined> {
-      const asked = { AlarmNames: [name], AlarmTypes: ["CompositeAlarm" as const, "MetricAlarm" as const] };
-      const { MetricAlarms = [], CompositeAlarms = [] } = await client.send(new DescribeAlarmsCommand(asked));
+      const requested = { AlarmNames: [name], AlarmTypes: ["CompositeAlarm" as const, "MetricAlarm" as const] };
+      const { MetricAlarms = [], CompositeAlarms = [] } = await client.send(new DescribeAlarmsCommand(requested));
       return [...MetricAlarms, ...CompositeAlarms][0]?.StateValue;
     },
     async history(name = "errors"): Promise<readonly (string | undefined)[]> {
-      const asked = { AlarmName: name, ScanBy: "TimestampAscending" as const };
-      const { AlarmHistoryItems = [] } = await client.send(new DescribeAlarmHistoryCommand(asked));
+      const requested = { AlarmName: name, ScanBy: "TimestampAscending" as const };
+      const { AlarmHistoryItems = [] } = await client.send(new DescribeAlarmHistoryCommand(requested));
       return AlarmHistoryItems.map(({ HistorySummary }) => HistorySummary);
     },
     async [Symbol.asyncDispose]() {
@@ -154,7 +154,7 @@ test("an alarm changes state with its metric, gives a StateReason, runs its acti
       ["ALARM", "OK"],
     ],
   );
-  const told = await at.history();
+  const reported = await at.history();
   for (const line of [
     'Alarm "errors" created',
     "Alarm updated from INSUFFICIENT_DATA to OK",
@@ -163,7 +163,7 @@ test("an alarm changes state with its metric, gives a StateReason, runs its acti
     "Alarm updated from ALARM to OK",
     `Failed to execute action ${topic}. Received error: "no subscriber"`,
   ])
-    assert.ok(told.includes(line), `${line} in ${JSON.stringify(told)}`);
+    assert.ok(reported.includes(line), `${line} in ${JSON.stringify(reported)}`);
 });
 
 test("a scaling policy is called once a minute while its alarm stays in ALARM and its actions are enabled", async () => {
@@ -320,7 +320,7 @@ test("DescribeAlarms filters by metric, state, prefix and action and returns pag
 
 test("PutMetricAlarm rejects an alarm that cannot be evaluated, with the reason", async () => {
   await using at = await served();
-  for (const [more, told] of [
+  for (const [more, pattern] of [
     [{ DatapointsToAlarm: 4 }, /DatapointsToAlarm must be less than or equal to EvaluationPeriods/],
     [{ Period: 45 }, /Period must be 10, 20, 30 or a multiple of 60; it is 45/],
     [{ Period: 60, EvaluationPeriods: 2000, DatapointsToAlarm: 1 }, /EvaluationPeriods \* Period must be <= 86400/],
@@ -336,7 +336,7 @@ test("PutMetricAlarm rejects an alarm that cannot be evaluated, with the reason"
     [{ Threshold: undefined }, /Threshold is required/],
   ] as const)
     await assert.rejects(at.put(more as Partial<PutMetricAlarmCommandInput>), (error: Error) =>
-      told.test(error.message),
+      pattern.test(error.message),
     );
   assert.deepEqual(await at.alarm(), {});
 });
@@ -426,10 +426,10 @@ test("a composite alarm's actions wait for its suppressor; DescribeAlarms and th
   await eventually(() => at.acted.length === 1);
   assert.deepEqual([at.acted[0]?.definition.name, at.acted[0]?.status.state], ["main", "ALARM"]);
   assert.equal((await at.composite("main")).ActionsSuppressedBy, undefined);
-  const told = await at.history("main");
+  const reported = await at.history("main");
   assert(
-    told.includes("Actions suppressed by WaitPeriod") && told.includes(`Successfully executed action ${topic}`),
-    told.join(),
+    reported.includes("Actions suppressed by WaitPeriod") && reported.includes(`Successfully executed action ${topic}`),
+    reported.join(),
   );
 });
 

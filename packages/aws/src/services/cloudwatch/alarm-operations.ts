@@ -17,8 +17,8 @@ export interface AlarmOperationsDependencies {
 const recordsMax = 100;
 const tagsMax = 50;
 
-export function alarmOperations(parts: AlarmOperationsDependencies) {
-  const { alarms, alarmActions: actions, clock } = parts;
+export function alarmOperations(dependencies: AlarmOperationsDependencies) {
+  const { alarms, alarmActions: actions, clock } = dependencies;
   const facing = (name: string, context: CallContext) => ({
     arn: alarmArn(name, context),
     nowMs: clock.epochMs(),
@@ -79,9 +79,9 @@ function tagOperations(alarms: Alarms) {
       resource,
       async handle({ ResourceARN, Tags }) {
         const { definition } = alarmOfArn(alarms, ResourceARN);
-        const given = new Map(Tags.map(({ Key, Value }) => [Key, Value]));
+        const argument = new Map(Tags.map(({ Key, Value }) => [Key, Value]));
         await alarms.amend(definition.name, (known) => {
-          const all = new Map([...known.tags.map(({ key, value }) => [key, value] as const), ...given]);
+          const all = new Map([...known.tags.map(({ key, value }) => [key, value] as const), ...argument]);
           if (all.size > tagsMax)
             throw new AwsError("InvalidParameterValue", `An alarm can have at most ${tagsMax} tags.`);
           return { ...known, tags: [...all].map(([key, value]) => ({ key, value })) };
@@ -175,14 +175,14 @@ function alarmsForMetric(alarms: Alarms, input: CloudwatchInputs["DescribeAlarms
     const { definition } = record;
     if (definition.kind !== "metric" || definition.watched.kind !== "metric") return [];
     const { metric, unit, periodMs, statistic: watched } = definition.watched;
-    const isAsked =
+    const isRequested =
       metric.namespace === input.Namespace &&
       metric.metricName === input.MetricName &&
       identity(metric.dimensions) === dimensions &&
       (statistic === undefined || statistic === watched) &&
       (input.Unit === undefined || input.Unit === unit) &&
       (input.Period === undefined || input.Period * 1000 === periodMs);
-    return isAsked ? [describeMetricAlarm(definition, record)] : [];
+    return isRequested ? [describeMetricAlarm(definition, record)] : [];
   });
   return { MetricAlarms: found };
 }
@@ -193,19 +193,19 @@ async function alarmHistory(
   nextTick: () => Promise<void>,
 ) {
   const types = input.AlarmTypes ?? ["MetricAlarm", "CompositeAlarm"];
-  const asked = alarms
+  const requested = alarms
     .listWithDeleted()
     .filter(({ name }) => input.AlarmName === undefined || input.AlarmName === name);
   const [fromMs, toMs] = [input.StartDate?.getTime() ?? 0, input.EndDate?.getTime() ?? Infinity];
   const found = [];
-  for (const definition of asked) {
+  for (const definition of requested) {
     if (!types.includes(alarmType(definition))) continue;
     await nextTick();
     for (const [number, item] of (await alarms.history(definition.name)).entries()) {
       if (item.atMs < fromMs || item.atMs > toMs) continue;
       if (input.HistoryItemType !== undefined && item.kind !== input.HistoryItemType) continue;
-      const place = `${String(item.atMs).padStart(15, "0")} ${definition.name} ${String(number).padStart(6, "0")}`;
-      found.push({ place, printed: describeHistoryItem(definition, item) });
+      const location = `${String(item.atMs).padStart(15, "0")} ${definition.name} ${String(number).padStart(6, "0")}`;
+      found.push({ place: location, printed: describeHistoryItem(definition, item) });
     }
   }
   const isAscending = input.ScanBy === "TimestampAscending";

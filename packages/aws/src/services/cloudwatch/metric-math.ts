@@ -265,14 +265,14 @@ const functions: Readonly<Record<string, MathFunction>> = {
 /** Reduces one series to a single number over time, and several series to one series with a value for each time. */
 function reduction(add: Operation, finish: Operation = (total) => total): MathFunction {
   return function* reduce(parameters, scope) {
-    const given: MathValue[] = [];
-    for (let index = 0; index < parameters.length; index += 1) given.push(yield* argument(parameters, index, scope));
-    const [only] = given;
-    if (given.length === 1 && only instanceof Map) {
+    const input: MathValue[] = [];
+    for (let index = 0; index < parameters.length; index += 1) input.push(yield* argument(parameters, index, scope));
+    const [only] = input;
+    if (input.length === 1 && only instanceof Map) {
       const [total] = (yield* totals([only as TimeSeries], () => 0, add, scope)).values();
       return total === undefined ? 0 : finish(total.value, total.count);
     }
-    const all = given.flatMap((value) => (isArray(value) ? value : [asSeries(value)]));
+    const all = input.flatMap((value) => (isArray(value) ? value : [asSeries(value)]));
     const reduced = new Map<number, number>();
     for (const [time, { value, count }] of yield* totals(all, (time) => time, add, scope)) {
       reduced.set(time, finish(value, count));

@@ -22,12 +22,12 @@ export function parseMetricSearch(text: string): MetricPredicate {
   const terms = new SearchTerms(tokensOf(schema === null ? text : text.slice(schema[0].length)));
   const matches = terms.all();
   if (schema === null) return matches;
-  const [namespace = "", ...names] = (schema[1] ?? "").split(",").map((part) => part.trim().replaceAll('"', ""));
-  const wanted = new Set(names);
+  const [namespace = "", ...names] = (schema[1] ?? "").split(",").map((segment) => segment.trim().replaceAll('"', ""));
+  const desired = new Set(names);
   return (metric) =>
     metric.namespace === namespace &&
-    metric.dimensions.length === wanted.size &&
-    metric.dimensions.every(({ name }) => wanted.has(name)) &&
+    metric.dimensions.length === desired.size &&
+    metric.dimensions.every(({ name }) => desired.has(name)) &&
     matches(metric);
 }
 
@@ -119,7 +119,7 @@ function termMatch({ name, text, isExact }: Extract<SearchToken, { readonly kind
   const words = wordsOf(text);
   const isIn = (value: string) => (isExact ? value === text : holds(wordsOf(value), words));
   if (name === null)
-    return (metric) => partsOf(metric).some((part) => (isExact ? holds(wordsOf(part), words) : isIn(part)));
+    return (metric) => partsOf(metric).some((segment) => (isExact ? holds(wordsOf(segment), words) : isIn(segment)));
   return ({ namespace, metricName, dimensions }) => {
     if (name === "MetricName") return isIn(metricName);
     if (name === "Namespace") return isIn(namespace);
@@ -141,11 +141,11 @@ function wordsOf(text: string): readonly string[] {
   return (text.match(/[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^\p{ASCII}]+/gu) ?? []).map((word) => word.toLowerCase());
 }
 
-/** Returns whether `words` contains all words of `wanted`, adjacent and in order. */
-function holds(words: readonly string[], wanted: readonly string[]): boolean {
-  if (wanted.length === 0) return false;
-  for (let at = 0; at + wanted.length <= words.length; at++) {
-    if (wanted.every((word, index) => words[at + index] === word)) return true;
+/** Returns whether `words` contains all words of `desired`, adjacent and in order. */
+function holds(words: readonly string[], desired: readonly string[]): boolean {
+  if (desired.length === 0) return false;
+  for (let at = 0; at + desired.length <= words.length; at++) {
+    if (desired.every((word, index) => words[at + index] === word)) return true;
   }
   return false;
 }

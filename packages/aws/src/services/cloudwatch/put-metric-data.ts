@@ -84,12 +84,12 @@ function checkedTimeMs({ Timestamp: timestamp }: MetricDatum, name: string, nowM
 
 function checkedValues(datum: MetricDatum, name: string): Seen {
   const { Value: value, Values: values, Counts: counts, StatisticValues: set } = datum;
-  const given = [value, set, values].filter((each) => each !== undefined).length;
-  if (given > 1) {
+  const input = [value, set, values].filter((each) => each !== undefined).length;
+  if (input > 1) {
     const text = `The parameters ${name}.Value, ${name}.Values and ${name}.StatisticValues are mutually exclusive and you have specified more than one.`;
     throw new AwsError("InvalidParameterCombination", text);
   }
-  if (given > 0 && counts !== undefined && counts.length !== values?.length) {
+  if (input > 0 && counts !== undefined && counts.length !== values?.length) {
     throw invalid(`The parameters ${name}.Values and ${name}.Counts must be of the same size.`);
   }
   if (value !== undefined) {

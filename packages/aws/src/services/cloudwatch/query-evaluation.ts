@@ -41,11 +41,11 @@ export async function runComputation<Result>(
   steps: ComputationSteps<Result>,
   nextTick: () => Promise<void>,
 ): Promise<Result> {
-  for (let given: unknown; ;) {
+  for (let input: unknown; ;) {
     await nextTick();
-    const { done, value } = steps.next(given);
+    const { done, value } = steps.next(input);
     if (done === true) return value;
-    given = await value;
+    input = await value;
   }
 }
 
@@ -158,8 +158,8 @@ export class MetricQueryEvaluation {
     const found: TimeSeries[] = [];
     for (const { id, metric } of names.toSorted((a, b) => (a.id < b.id ? -1 : 1))) {
       const Dimensions = metric.dimensions.map(({ name, value }) => ({ Name: name, Value: value }));
-      const asked = { Namespace: metric.namespace, MetricName: metric.metricName, Dimensions };
-      const series = yield* this.#metric({ Metric: asked, Period: periodSeconds, Stat: stat });
+      const requested = { Namespace: metric.namespace, MetricName: metric.metricName, Dimensions };
+      const series = yield* this.#metric({ Metric: requested, Period: periodSeconds, Stat: stat });
       this.#labels.set(series, id);
       found.push(series);
     }

@@ -286,8 +286,8 @@ async function longestTurnMs(work: Promise<unknown>): Promise<number> {
 }
 
 test("200 expressions over 200 metrics never block the event loop for 500 ms", async () => {
-  await using place = await served();
-  const { series, clock } = place;
+  await using fixture = await served();
+  const { series, clock } = fixture;
   for (let metric = 0; metric < 200; metric += 1) {
     const key: SeriesKey = { ...latency, metricName: `m${metric}` };
     for (let index = 0; index < 100; index += 1) {
@@ -309,9 +309,9 @@ test("200 expressions over 200 metrics never block the event loop for 500 ms", a
     Id: `e${index}`,
     Expression: `SUM(METRICS()) + ${index}`,
   }));
-  const asking = place.data([...metrics, ...expressions], range);
-  const turnMs = await longestTurnMs(asking);
-  const { MetricDataResults: results = [] } = await asking;
+  const pending = fixture.data([...metrics, ...expressions], range);
+  const turnMs = await longestTurnMs(pending);
+  const { MetricDataResults: results = [] } = await pending;
   assert.equal(results.length, 200);
   assert.equal(results[7]?.Values?.[0], 7);
   assert.equal(results[7]?.Values?.[1], 207);
@@ -319,7 +319,7 @@ test("200 expressions over 200 metrics never block the event loop for 500 ms", a
 });
 
 test("an expression that would compute too many values is rejected with advice", async () => {
-  await using place = await served();
+  await using fixture = await served();
   const nested = Array.from({ length: 90 }, (_, index) => ({ Id: `e${index}`, Expression: "FILL(m, 0)", Period: 60 }));
   const metric = {
     Metric: { Namespace: latency.namespace, MetricName: "m", Dimensions: asked },
@@ -327,8 +327,8 @@ test("an expression that would compute too many values is rejected with advice",
     Stat: "Sum",
   };
   await assert.rejects(
-    place.data([{ Id: "m", MetricStat: metric }, ...nested], {
-      StartTime: new Date(place.clock.nowMs - 70_000 * minute),
+    fixture.data([{ Id: "m", MetricStat: metric }, ...nested], {
+      StartTime: new Date(fixture.clock.nowMs - 70_000 * minute),
     }),
     /may compute 5000000 values. Increase Period or decrease the time range/,
   );

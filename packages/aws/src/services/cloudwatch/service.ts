@@ -37,8 +37,8 @@ const listedMs = 14 * 24 * hourMs;
  * CloudWatch: alarms, dashboards, and metrics from the platform's own minute series. An exact set of dimensions
  * identifies a metric.
  */
-export function cloudwatchService(parts: CloudWatchDependencies) {
-  const { series, clock } = parts;
+export function cloudwatchService(dependencies: CloudWatchDependencies) {
+  const { series, clock } = dependencies;
   const operations: OperationRows<CloudwatchOperations> = {
     GetMetricStatistics: {
       handle: (input) => getMetricStatistics(series, clock.epochMs(), input),
@@ -56,8 +56,8 @@ export function cloudwatchService(parts: CloudWatchDependencies) {
     ListMetrics: {
       handle: (input, context) => listMetrics({ series, clock }, input, context),
     },
-    ...alarmOperations(parts),
-    ...dashboardOperations(parts.dashboards, clock),
+    ...alarmOperations(dependencies),
+    ...dashboardOperations(dependencies.dashboards, clock),
   };
   return {
     kind: "modelled",

@@ -43,19 +43,19 @@ export function galateaService({ hosting }: GalateaDependencies) {
     StopEndpoint: {
       action: "galatea:StopEndpoint",
       resource,
-      handle: async (call) => answer(call, endpointOf(await hosting.endpoints.stop(call.endpointName, call.context))),
+      handle: async (call) => respond(call, endpointOf(await hosting.endpoints.stop(call.endpointName, call.context))),
     },
     StartEndpoint: {
       action: "galatea:StartEndpoint",
       resource,
-      handle: async (call) => answer(call, endpointOf(await hosting.endpoints.start(call.endpointName, call.context))),
+      handle: async (call) => respond(call, endpointOf(await hosting.endpoints.start(call.endpointName, call.context))),
     },
     WatchEndpoint: {
       action: "galatea:WatchEndpoint",
       resource,
       async handle(call) {
         await hosting.waitUntilStable(call.endpointName, waitOf(call));
-        answer(call, endpointOf(await hosting.endpoints.find(call.endpointName, call.context)));
+        respond(call, endpointOf(await hosting.endpoints.find(call.endpointName, call.context)));
       },
     },
     ListEvents: { action: "galatea:ListEvents", resource: anyResource, handle: (call) => listEvents(hosting, call) },
@@ -98,7 +98,7 @@ async function listEvents(hosting: Hosting, call: GalateaCall): Promise<void> {
   const after = numberOf(call, "after", { least: 0, most: Number.MAX_SAFE_INTEGER, otherwise: 0 });
   const found = await hosting.watch.stateChanges(after, limit, waitOf(call));
   const next = found.at(-1)?.number ?? after;
-  answer(call, { events: found.map(stateChangeEvent), next: String(next) });
+  respond(call, { events: found.map(stateChangeEvent), next: String(next) });
 }
 
 function waitOf(call: GalateaCall) {
@@ -128,7 +128,7 @@ function endpointOf({ name, arn, state }: EndpointRecord) {
   };
 }
 
-function answer({ request, response }: GalateaCall, value: object): void {
+function respond({ request, response }: GalateaCall, value: object): void {
   request.resume();
   const body = Buffer.from(JSON.stringify(value));
   response.writeHead(200, { "Content-Type": "application/json", "Content-Length": body.byteLength });

@@ -54,8 +54,8 @@ export function iamPageOf<Item>(
 ): { readonly items: readonly Item[]; readonly IsTruncated: boolean; readonly Marker: string | undefined } {
   const sorted = items.toSorted((a, b) => (keyOf(a) < keyOf(b) ? -1 : keyOf(a) > keyOf(b) ? 1 : 0));
   const { Marker: token, MaxItems: countMax = pageDefault } = input;
-  const asked = { countMax, pageMax, token, listing: { operation, input }, refusal: invalidMarker };
-  const { page, next } = pageAfter(sorted, keyOf, asked);
+  const requested = { countMax, pageMax, token, listing: { operation, input }, refusal: invalidMarker };
+  const { page, next } = pageAfter(sorted, keyOf, requested);
   return { items: page, IsTruncated: next !== undefined, Marker: next };
 }
 

@@ -24,8 +24,8 @@ export function newRole(
   name: string,
   more: Partial<RoleRecord> & { readonly accountId: string },
 ): RoleRecord {
-  const { accountId, ...given } = more;
-  const path = given.path ?? "/";
+  const { accountId, ...input } = more;
+  const path = input.path ?? "/";
   return {
     name,
     id: createIamId("AROA", options.randomBytes),
@@ -36,7 +36,7 @@ export function newRole(
     attachedPolicyArns: [],
     inlinePolicies: {},
     tags: [],
-    ...given,
+    ...input,
     path,
     arn: `arn:aws:iam::${accountId}:role${path}${name}`,
   };

@@ -19,7 +19,7 @@ export interface FilteredEvent extends LogEvent {
   readonly stream: string;
 }
 
-type Place = Pick<FilteredEvent, "timestampMs" | "stream" | "id">;
+type Location = Pick<FilteredEvent, "timestampMs" | "stream" | "id">;
 
 /** Maximum length of one page, as in CloudWatch Logs. */
 const pageLengthMax = 1024 * 1024;
@@ -110,14 +110,14 @@ class PageInOrder {
   }
 }
 
-const textOf = ({ timestampMs, id, stream }: Place): string => JSON.stringify([timestampMs, id, stream]);
+const textOf = ({ timestampMs, id, stream }: Location): string => JSON.stringify([timestampMs, id, stream]);
 
-function placeOf(text: string): Place {
+function placeOf(text: string): Location {
   const [timestampMs, id, stream] = JSON.parse(text) as [number, string, string];
   return { timestampMs, id, stream };
 }
 
-function compare(a: Place, b: Place): number {
+function compare(a: Location, b: Location): number {
   return a.timestampMs - b.timestampMs || byText(a.stream, b.stream) || byText(a.id, b.id);
 }
 

@@ -100,14 +100,14 @@ test("a live tail session compares at most about 4 MiB of text with its pattern 
 
 test("at most 15 live tail sessions are open; an aborted session frees its slot even if it was never read", async () => {
   const { live, followers } = tails();
-  const gone = new AbortController();
-  live.open(all, gone.signal);
+  const disconnected = new AbortController();
+  live.open(all, disconnected.signal);
   for (let index = 1; index < 15; index++) live.open(all, new AbortController().signal);
   assert.throws(
     () => live.open(all, new AbortController().signal),
     (error) => error instanceof AwsError && error.code === "LimitExceededException",
   );
-  gone.abort(new Error("gone"));
+  disconnected.abort(new Error("gone"));
   assert.equal(followers.size, 14);
   live.open(all, new AbortController().signal);
 });

@@ -29,10 +29,10 @@ const limits = { streamBytesMax: 4 * 100, streamsMax: 2, groupsMax: 10 };
 /** A group name that exceeds the maximum length of a directory name. */
 const long = "g".repeat(300);
 
-const places = mkdtempSync(join(tmpdir(), "gal-log-deaths-"));
-after(() => rmSync(places, { recursive: true }));
+const locations = mkdtempSync(join(tmpdir(), "gal-log-deaths-"));
+after(() => rmSync(locations, { recursive: true }));
 
-class World implements AsyncDisposable {
+class CrashFixture implements AsyncDisposable {
   readonly directory: string;
   readonly logs: LogStreams;
   readonly filters: GroupFilters;
@@ -43,12 +43,12 @@ class World implements AsyncDisposable {
     this.filters = filters;
   }
 
-  static async open(memory: DocumentMemory, directory: string): Promise<World> {
+  static async open(memory: DocumentMemory, directory: string): Promise<CrashFixture> {
     const logs = createDirectoryLogStreams({ directory, clock, logger: silentLogger, ...limits });
     const store = openMetricFilterStore(new MemoryDocuments(memory), silentLogger);
     const series = { record: () => {} };
     const filters = await GroupFilters.open({ store, logs, series, logger: silentLogger });
-    return new World(directory, logs, filters);
+    return new CrashFixture(directory, logs, filters);
   }
 
   createGroup(name: string): Promise<void> {
@@ -97,7 +97,7 @@ function have(groups: Readonly<Record<string, Partial<FoundGroup>>>, hasOld = fa
   return { groups: Object.fromEntries(all), directoryCount: all.length, recordedFilterCount, hasOld };
 }
 
-async function foundGroup({ logs, filters }: World, name: string): Promise<FoundGroup> {
+async function foundGroup({ logs, filters }: CrashFixture, name: string): Promise<FoundGroup> {
   const messages = async (stream: string) => {
     const all = { startTimeMs: null, endTimeMs: null, startFromHead: true, eventsMax: 100, token: null };
     const { events } = await logs.read(name, stream, all);
@@ -111,14 +111,14 @@ async function foundGroup({ logs, filters }: World, name: string): Promise<Found
   };
 }
 
-async function found(world: World, { held }: DocumentMemory): Promise<Found> {
-  const names = await world.logs.groupNames("");
-  const groups = await Promise.all(names.map(async (name) => [name, await foundGroup(world, name)]));
-  const files = (await readdir(world.directory, { recursive: true })).map((name) => join(world.directory, name));
+async function found(fixture: CrashFixture, { held }: DocumentMemory): Promise<Found> {
+  const names = await fixture.logs.groupNames("");
+  const groups = await Promise.all(names.map(async (name) => [name, await foundGroup(fixture, name)]));
+  const files = (await readdir(fixture.directory, { recursive: true })).map((name) => join(fixture.directory, name));
   const texts = files.map(async (path) => ((await stat(path)).isFile() ? await readFile(path, "utf8") : ""));
   return {
     groups: Object.fromEntries(groups),
-    directoryCount: (await readdir(world.directory)).length,
+    directoryCount: (await readdir(fixture.directory)).length,
     recordedFilterCount: [...held.values()].filter(({ kind }) => kind === "metric-filter").length,
     hasOld: (await Promise.all(texts)).some((text) => text.includes("old")),
   };
@@ -132,35 +132,35 @@ const filter = (name: string, pattern = "x"): MetricFilterRecord => ({
   metric: { namespace: "n", name, value: "1", defaultValue: null, unit: "None", dimensions: {} },
 });
 
-const createGroup = (world: World) => world.createGroup("g");
+const createGroup = (fixture: CrashFixture) => fixture.createGroup("g");
 
-async function createStream(world: World): Promise<void> {
-  await createGroup(world);
-  await world.logs.createStream("g", "s");
+async function createStream(fixture: CrashFixture): Promise<void> {
+  await createGroup(fixture);
+  await fixture.logs.createStream("g", "s");
 }
 
-const withFilters = async (world: World): Promise<void> => {
-  await createStream(world);
-  await world.put("one");
-  await (await world.filters.get()).put(filter("a"));
-  await (await world.filters.get()).put(filter("b"));
+const withFilters = async (fixture: CrashFixture): Promise<void> => {
+  await createStream(fixture);
+  await fixture.put("one");
+  await (await fixture.filters.get()).put(filter("a"));
+  await (await fixture.filters.get()).put(filter("b"));
 };
 
 /** Creates a stream with two files that are two days old, and one with the current message `more` unless it is null. */
-const withOld = (more: string | null) => async (world: World) => {
-  await createStream(world);
-  await world.put("old1 old2 old3 old4 old5 old6", nowMs - 2 * dayMs);
-  if (more !== null) await world.put(more);
+const withOld = (more: string | null) => async (fixture: CrashFixture) => {
+  await createStream(fixture);
+  await fixture.put("old1 old2 old3 old4 old5 old6", nowMs - 2 * dayMs);
+  if (more !== null) await fixture.put(more);
 };
 
 const streams = (s: string) => ({ g: { streams: { s } } });
-const whole = have({ g: { streams: { s: "one" }, filters: "a b" } });
+const complete = have({ g: { streams: { s: "one" }, filters: "a b" } });
 
-const rows: readonly RecordedTransition<World, Found>[] = [
-  { what: "a group is created", ask: createGroup, orElse: [have({})], end: have({ g: {} }), writesMin: 4 },
+const rows: readonly RecordedTransition<CrashFixture, Found>[] = [
+  { what: "a group is created", request: createGroup, orElse: [have({})], end: have({ g: {} }), writesMin: 4 },
   {
     what: "a group with a long name is created",
-    ask: (world) => world.createGroup(long),
+    request: (fixture) => fixture.createGroup(long),
     orElse: [have({})],
     end: have({ [long]: {} }),
     writesMin: 6,
@@ -168,14 +168,14 @@ const rows: readonly RecordedTransition<World, Found>[] = [
   {
     what: "a stream is created",
     given: createGroup,
-    ask: ({ logs }) => logs.createStream("g", "s"),
+    request: ({ logs }) => logs.createStream("g", "s"),
     end: have(streams("")),
     writesMin: 1,
   },
   {
     what: "a stream with a long name is created",
     given: createGroup,
-    ask: ({ logs }) => logs.createStream("g", long),
+    request: ({ logs }) => logs.createStream("g", long),
     orElse: [have({ g: {} })],
     end: have({ g: { streams: { [long]: "" } } }),
     writesMin: 4,
@@ -183,31 +183,31 @@ const rows: readonly RecordedTransition<World, Found>[] = [
   {
     what: "events are put",
     given: createStream,
-    ask: (world) => world.put("one two"),
+    request: (fixture) => fixture.put("one two"),
     orElse: [have(streams("")), have(streams("one"))],
     end: have(streams("one two")),
     writesMin: 4,
   },
   {
     what: "events are put into a stream that is full",
-    async given(world) {
-      await createStream(world);
-      await world.put("a b c d e f g h i j k l");
+    async given(fixture) {
+      await createStream(fixture);
+      await fixture.put("a b c d e f g h i j k l");
     },
-    ask: (world) => world.put("m"),
+    request: (fixture) => fixture.put("m"),
     orElse: [have(streams("a b c d e f g h i j k l")), have(streams("d e f g h i j k l"))],
     end: have(streams("d e f g h i j k l m")),
     writesMin: 2,
   },
   {
     what: "a container writes to one stream more than a group has",
-    async given(world) {
-      await createStream(world);
-      await world.logs.createStream("g", "t");
-      await world.put("one");
-      await utimes(join(world.directory, "g", "t"), 0, 0);
+    async given(fixture) {
+      await createStream(fixture);
+      await fixture.logs.createStream("g", "t");
+      await fixture.put("one");
+      await utimes(join(fixture.directory, "g", "t"), 0, 0);
     },
-    async ask({ logs }) {
+    async request({ logs }) {
       logs.writer("g", "u")(Buffer.from("said\n"));
       await logs[Symbol.asyncDispose]();
     },
@@ -218,7 +218,7 @@ const rows: readonly RecordedTransition<World, Found>[] = [
   {
     what: "a retention is put",
     given: createGroup,
-    ask: ({ logs }) => logs.setRetention("g", 1),
+    request: ({ logs }) => logs.setRetention("g", 1),
     orElse: [have({ g: {} })],
     end: have({ g: { days: 1 } }),
     writesMin: 3,
@@ -226,7 +226,7 @@ const rows: readonly RecordedTransition<World, Found>[] = [
   {
     what: "a retention is put, and what is older goes",
     given: withOld("new"),
-    ask: ({ logs }) => logs.setRetention("g", 1),
+    request: ({ logs }) => logs.setRetention("g", 1),
     orElse: [have(streams("old1 old2 old3 old4 old5 old6 new"), true)],
     end: have({ g: { days: 1, streams: { s: "new" } } }),
     writesMin: 4,
@@ -234,18 +234,18 @@ const rows: readonly RecordedTransition<World, Found>[] = [
   {
     what: "a retention is put, and all goes",
     given: withOld(null),
-    ask: ({ logs }) => logs.setRetention("g", 1),
+    request: ({ logs }) => logs.setRetention("g", 1),
     orElse: [have(streams("old1 old2 old3 old4 old5 old6"), true)],
     end: have({ g: { days: 1, streams: { s: "" } } }),
     writesMin: 6,
   },
   {
     what: "a retention is removed",
-    async given(world) {
-      await createGroup(world);
-      await world.logs.setRetention("g", 1);
+    async given(fixture) {
+      await createGroup(fixture);
+      await fixture.logs.setRetention("g", 1);
     },
-    ask: ({ logs }) => logs.setRetention("g", null),
+    request: ({ logs }) => logs.setRetention("g", null),
     orElse: [have({ g: { days: 1 } })],
     end: have({ g: {} }),
     writesMin: 3,
@@ -253,41 +253,41 @@ const rows: readonly RecordedTransition<World, Found>[] = [
   {
     what: "a stream is deleted",
     given: withFilters,
-    ask: ({ logs }) => logs.deleteStream("g", "s"),
-    orElse: [whole],
+    request: ({ logs }) => logs.deleteStream("g", "s"),
+    orElse: [complete],
     end: have({ g: { filters: "a b" } }),
     writesMin: 3,
   },
   {
     what: "a group is deleted, and its filters",
     given: withFilters,
-    ask: (world) => world.deleteGroup("g"),
-    orElse: [whole],
+    request: (fixture) => fixture.deleteGroup("g"),
+    orElse: [complete],
     end: have({}),
     writesMin: 6,
   },
   {
     what: "a group is deleted and created again",
     given: withFilters,
-    async ask(world) {
-      await world.deleteGroup("g");
-      await createGroup(world);
+    async request(fixture) {
+      await fixture.deleteGroup("g");
+      await createGroup(fixture);
     },
-    orElse: [whole, have({})],
+    orElse: [complete, have({})],
     end: have({ g: {} }),
     writesMin: 9,
   },
   {
     what: "a filter is put",
     given: createGroup,
-    ask: async ({ filters }) => (await filters.get()).put(filter("a")),
+    request: async ({ filters }) => (await filters.get()).put(filter("a")),
     end: have({ g: { filters: "a" } }),
     writesMin: 1,
   },
   {
     what: "a filter is deleted",
     given: withFilters,
-    ask: async ({ filters }) => (await filters.get()).delete("g", "a"),
+    request: async ({ filters }) => (await filters.get()).delete("g", "a"),
     end: have({ g: { streams: { s: "one" }, filters: "b" } }),
     writesMin: 1,
   },
@@ -295,19 +295,19 @@ const rows: readonly RecordedTransition<World, Found>[] = [
 
 type Move = `${"make" | "delete"} ${"group" | "stream"}` | "write" | "keep" | "prune" | "put filter" | "delete filter";
 
-recordedTransitionsContract<World, string, Found, Move>({
+recordedTransitionsContract<CrashFixture, string, Found, Move>({
   name: "log group",
   kinds: ["metric-filter"],
-  open: (memory, left) => World.open(memory, left ?? mkdtempSync(join(places, "logs-"))),
+  open: (memory, left) => CrashFixture.open(memory, left ?? mkdtempSync(join(locations, "logs-"))),
   outside({ directory }) {
-    const copy = mkdtempSync(join(places, "logs-"));
+    const copy = mkdtempSync(join(locations, "logs-"));
     cpSync(directory, copy, { recursive: true });
     return copy;
   },
   watch: ({ directory }, changed) => onFileChanges(directory, changed),
   settled: ({ logs }) => logs.prune(),
   found,
-  moves: {
+  steps: {
     "make group": ["a group is created", "a group with a long name is created"],
     "make stream": ["a stream is created", "a stream with a long name is created"],
     write: [

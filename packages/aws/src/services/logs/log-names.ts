@@ -13,9 +13,9 @@ export function logGroupNameOf({ logGroupName, logGroupIdentifier }: NamedGroup)
   if (logGroupName !== undefined && logGroupIdentifier !== undefined) {
     throw logParameterError("LogGroupName and LogGroupIdentifier cannot be used together.");
   }
-  const given = logGroupName ?? logGroupIdentifier;
-  if (given === undefined) throw logParameterError("Either logGroupName or logGroupIdentifier is required.");
-  return /^arn:[^:]*:logs:[^:]*:[^:]*:log-group:([^:]+)/.exec(given)?.[1] ?? given;
+  const input = logGroupName ?? logGroupIdentifier;
+  if (input === undefined) throw logParameterError("Either logGroupName or logGroupIdentifier is required.");
+  return /^arn:[^:]*:logs:[^:]*:[^:]*:log-group:([^:]+)/.exec(input)?.[1] ?? input;
 }
 
 /** Returns the query for the page that a request selects. */

@@ -160,13 +160,13 @@ test("missing groups and streams and invalid input get the codes and texts of Cl
 
 test("CreateLogGroup rejects encryption, deletion protection, tags and other log classes", async () => {
   await using at = await served();
-  for (const [member, asked] of [
+  for (const [member, requested] of [
     ["kmsKeyId k", { kmsKeyId: "k" }],
     ["deletionProtectionEnabled true", { deletionProtectionEnabled: true }],
     ["tags", { tags: { team: "a" } }],
     ["logGroupClass DELIVERY", { logGroupClass: "DELIVERY" }],
   ] as const) {
-    await assert.rejects(at.client.send(new CreateLogGroupCommand({ logGroupName: group, ...asked })), {
+    await assert.rejects(at.client.send(new CreateLogGroupCommand({ logGroupName: group, ...requested })), {
       name: "InvalidParameterException",
       message: `${member} is not supported by this platform yet.`,
     });
@@ -179,20 +179,20 @@ test("DescribeLogGroups filters by prefix, pattern, name or class, and rejects i
   await using at = await served();
   for (const logGroupName of ["/a/one", "/a/two", "/b/one"])
     await at.client.send(new CreateLogGroupCommand({ logGroupName }));
-  const names = async (asked: DescribeLogGroupsCommandInput) =>
-    (await at.client.send(new DescribeLogGroupsCommand(asked))).logGroups?.map(({ logGroupName }) => logGroupName);
+  const names = async (requested: DescribeLogGroupsCommandInput) =>
+    (await at.client.send(new DescribeLogGroupsCommand(requested))).logGroups?.map(({ logGroupName }) => logGroupName);
   assert.deepEqual(await names({ logGroupNamePrefix: "/a" }), ["/a/one", "/a/two"]);
   assert.deepEqual(await names({ logGroupNamePattern: "one" }), ["/a/one", "/b/one"]);
   const arn = "arn:aws:logs:us-east-1:000000000000:log-group:/a/two";
   assert.deepEqual(await names({ logGroupIdentifiers: ["/b/one", arn, "absent"] }), ["/a/two", "/b/one"]);
   assert.equal((await names({ logGroupClass: "STANDARD" }))?.length, 3);
   assert.deepEqual(await names({ logGroupClass: "INFREQUENT_ACCESS" }), []);
-  for (const [asked, message] of [
+  for (const [requested, message] of [
     [{ logGroupNamePrefix: "/a", logGroupNamePattern: "one" }, /mutually exclusive parameters/],
     [{ includeLinkedAccounts: true }, /^includeLinkedAccounts true is not supported by this platform yet/],
     [{ accountIdentifiers: ["111111111111"] }, /^accountIdentifiers is not supported by this platform yet/],
   ] as const)
-    await assert.rejects(names({ ...asked } as DescribeLogGroupsCommandInput), {
+    await assert.rejects(names({ ...requested } as DescribeLogGroupsCommandInput), {
       name: "InvalidParameterException",
       message,
     });
@@ -205,8 +205,8 @@ test("PutLogEvents reports events that are too old, expired or too new, and writ
   const put = (logEvents: { timestamp: number; message: string }[]) =>
     at.client.send(new PutLogEventsCommand({ logGroupName: group, logStreamName: "s", logEvents }));
   const messages = async () => {
-    const asked = { logGroupName: group, logStreamName: "s", startFromHead: true };
-    return (await at.client.send(new GetLogEventsCommand(asked))).events?.map(({ message }) => message);
+    const requested = { logGroupName: group, logStreamName: "s", startFromHead: true };
+    return (await at.client.send(new GetLogEventsCommand(requested))).events?.map(({ message }) => message);
   };
   const [hourMs, dayMs, now] = [3_600_000, 86_400_000, at.clock.nowMs];
   const event = (timestamp: number, message: string) => ({ timestamp, message });

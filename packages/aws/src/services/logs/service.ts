@@ -191,13 +191,13 @@ async function describeGroups(
   const named = identifiers === undefined ? null : new Set(identifiers);
   // All groups have the standard class, so a request for another class finds none.
   const names = (logGroupClass ?? standardClass) === standardClass ? await store.groupNames(prefix ?? "") : [];
-  const wanted = names.filter(
+  const desired = names.filter(
     (name) =>
       (pattern === undefined || name.includes(pattern)) &&
       (named?.has(name) ?? true) &&
       (listsGroup?.(context.accessKeyId, name) ?? true),
   );
-  const { page, next } = pageAfter(wanted, (name) => name, logPageQuery("DescribeLogGroups", input));
+  const { page, next } = pageAfter(desired, (name) => name, logPageQuery("DescribeLogGroups", input));
   const groups = (await Promise.all(page.map((name) => store.group(name)))).filter((group) => group !== null);
   const printed = groups.map(async (group) => ({
     ...printGroup(group, context),
@@ -321,9 +321,9 @@ async function filter(
     throw invalid("LogStreamNames and LogStreamNamePrefix cannot be used together.");
   }
   const known = await store.streamNames(group, input.logStreamNamePrefix ?? "");
-  const wanted = input.logStreamNames === undefined ? null : new Set(input.logStreamNames);
-  const streams = known.filter((name) => wanted === null || wanted.has(name));
-  if (wanted !== null && streams.length < wanted.size) {
+  const desired = input.logStreamNames === undefined ? null : new Set(input.logStreamNames);
+  const streams = known.filter((name) => desired === null || desired.has(name));
+  if (desired !== null && streams.length < desired.size) {
     throw new AwsError("ResourceNotFoundException", "The specified log stream does not exist.");
   }
   const listing = { operation: "FilterLogEvents", input };

@@ -18,11 +18,11 @@ const otherNames: ReadonlySet<string> = new Set(["algorithm", "type", "mode"].ma
 
 /** Returns the checksum in the headers, as a list with at most one item. */
 export function announcedChecksums(headers: S3Request["headers"]): readonly AnnouncedChecksum[] {
-  const given = Object.entries(headers).flatMap(([name, value]) =>
+  const input = Object.entries(headers).flatMap(([name, value]) =>
     name.startsWith(prefix) && !otherNames.has(name) && value !== undefined ? [checksumOf(name, value)] : [],
   );
-  if (given.length > 1) throw severalChecksums();
-  return given;
+  if (input.length > 1) throw severalChecksums();
+  return input;
 }
 
 /** Returns the names of the announced trailers, which contain checksums. */
@@ -38,13 +38,13 @@ export function announcedTrailers(headers: S3Request["headers"]): readonly strin
  * names them.
  */
 export function announcedAlgorithms(headers: S3Request["headers"]): ChecksumAlgorithm[] {
-  const given = announcedChecksums(headers).map(([algorithm]) => algorithm);
+  const input = announcedChecksums(headers).map(([algorithm]) => algorithm);
   const trailing = announcedTrailers(headers)
     .filter((name) => name.startsWith(prefix))
     .map(builtAlgorithm);
-  if (given.length + trailing.length > 1) throw severalChecksums();
+  if (input.length + trailing.length > 1) throw severalChecksums();
   const wished = parseChecksumAlgorithm(headers["x-amz-sdk-checksum-algorithm"]);
-  const algorithms = [...given, ...trailing];
+  const algorithms = [...input, ...trailing];
   return algorithms.length > 0 || wished === null ? algorithms : [wished];
 }
 

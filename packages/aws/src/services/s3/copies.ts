@@ -21,8 +21,8 @@ export async function copyObject(request: S3Request): Promise<void> {
       "This copy request is illegal because it is trying to copy an object to itself without changing the object's metadata, storage class, website redirect location or encryption attributes.",
     );
   }
-  const asked = storedHeaders(headers);
-  const wanted = parseChecksumAlgorithm(headers["x-amz-checksum-algorithm"]);
+  const requested = storedHeaders(headers);
+  const desired = parseChecksumAlgorithm(headers["x-amz-checksum-algorithm"]);
   const condition = writeCondition(request);
   await store.headBucket(bucket);
   await sendXmlWhenDone(request, request.clock, "CopyObjectResult", async () => {
@@ -33,12 +33,12 @@ export async function copyObject(request: S3Request): Promise<void> {
         .map((name) => parseChecksumAlgorithm(name))
         .filter((name) => name !== null);
       const expect = {
-        algorithms: wanted === null ? kept : [wanted],
+        algorithms: desired === null ? kept : [desired],
         announced: () => ({}),
         byteLength: from.byteLength,
       };
-      const stored = { ...copiedHeaders(from, asked, headers), ...condition, signal: context.signal };
-      const isKept = wanted === null || from.checksums[wanted] !== undefined;
+      const stored = { ...copiedHeaders(from, requested, headers), ...condition, signal: context.signal };
+      const isKept = desired === null || from.checksums[desired] !== undefined;
       const linked = isKept ? await store.link(from, bucket, key, stored) : null;
       const head = linked ?? (await store.put(bucket, key, body, { ...stored, expect }));
       return { LastModified: new Date(head.lastModifiedMs).toISOString(), ETag: head.etag, ...checksumElements(head) };
@@ -52,11 +52,15 @@ export async function copyObject(request: S3Request): Promise<void> {
  * Returns the headers of a copy. The request's directives select for metadata and for tags whether they are those of
  * the source or of the request. The website redirection is always the request's.
  */
-export function copiedHeaders(from: ObjectHead, asked: StoredHeaders, headers: S3Request["headers"]): StoredHeaders {
+export function copiedHeaders(
+  from: ObjectHead,
+  requested: StoredHeaders,
+  headers: S3Request["headers"],
+): StoredHeaders {
   const isReplaced = headers["x-amz-metadata-directive"] === "REPLACE";
-  const redirect = named("x-amz-website-redirect-location", asked.headers);
-  const tags = named("x-amz-tagging", (headers["x-amz-tagging-directive"] === "REPLACE" ? asked : from).headers);
-  const metadata = isReplaced ? asked : from;
+  const redirect = named("x-amz-website-redirect-location", requested.headers);
+  const tags = named("x-amz-tagging", (headers["x-amz-tagging-directive"] === "REPLACE" ? requested : from).headers);
+  const metadata = isReplaced ? requested : from;
   const { contentType } = metadata;
   const plain = Object.entries(metadata.headers).filter(([name]) => !ownNames.test(name));
   return {

@@ -6,10 +6,10 @@ test("a chunk that owns its memory is freed; a chunk that shares its memory is n
   const own = Buffer.allocUnsafeSlow(2 ** 16);
   freeChunk(own);
   assert.equal(own.byteLength, 0);
-  const whole = Buffer.allocUnsafeSlow(10).fill(7);
-  freeChunk(whole.subarray(0, 9));
-  freeChunk(whole.subarray(1));
+  const complete = Buffer.allocUnsafeSlow(10).fill(7);
+  freeChunk(complete.subarray(0, 9));
+  freeChunk(complete.subarray(1));
   const pooled = Buffer.from("pooled");
   freeChunk(pooled);
-  assert.deepEqual([whole.toString("hex"), pooled.toString()], ["07".repeat(10), "pooled"]);
+  assert.deepEqual([complete.toString("hex"), pooled.toString()], ["07".repeat(10), "pooled"]);
 });

@@ -34,7 +34,7 @@ export function incomingBytes({ incoming, response, headers }: S3Request): Reada
     highWaterMark: chunksMax,
     read: () => (isOpen ? void incoming.resume() : open()),
     destroy(error, done) {
-      leave();
+      disconnect();
       incoming.resume();
       done(error);
     },
@@ -44,9 +44,9 @@ export function incomingBytes({ incoming, response, headers }: S3Request): Reada
   const take = (chunk: Buffer) => {
     if (!body.push(chunk)) incoming.pause();
   };
-  const leave = () => incoming.off("data", take).off("end", end).off("error", fail).off("close", cut);
+  const disconnect = () => incoming.off("data", take).off("end", end).off("error", fail).off("close", cut);
   const end = () => {
-    leave();
+    disconnect();
     body.push(null);
   };
   const fail = (error: Error) => void body.destroy(error);

@@ -62,9 +62,9 @@ async function opened(folder: string, bytesMax: number) {
   const client = (accessKeyId: string) => {
     const endpoint = `http://127.0.0.1:${port}`;
     const credentials = { accessKeyId, secretAccessKey: "secret" };
-    const made = new S3Client({ endpoint, region: "us-east-1", credentials, maxAttempts: 1, forcePathStyle: true });
-    opening.defer(() => made.destroy());
-    return made;
+    const created = new S3Client({ endpoint, region: "us-east-1", credentials, maxAttempts: 1, forcePathStyle: true });
+    opening.defer(() => created.destroy());
+    return created;
   };
   const parts = { port, owner: client("OWNER"), one: client("ONE"), two: client("TWO") };
   const moved = opening.move();
@@ -119,8 +119,8 @@ test("the writer of an object is not visible to clients and is still known after
     await put(s3.one, "a", 90_000);
     const response = new Promise<readonly string[]>((resolve) => {
       s3.owner.middlewareStack.add(
-        (next) => async (given) => {
-          const output = await next(given);
+        (next) => async (input) => {
+          const output = await next(input);
           resolve(Object.keys((output.response as { headers: Record<string, string> }).headers));
           return output;
         },
@@ -165,10 +165,10 @@ test("the parts of an unfinished upload count against the writer's quota until t
   await put(s3.one, "a", 3 * mebi);
   await assert.rejects(put(s3.one, "b", 5 * mebi), isFull);
   const second = await s3.one.send(new CreateMultipartUploadCommand({ Bucket, Key: "v" }));
-  const given = { Bucket, Key: "v", UploadId: second.UploadId };
-  await s3.one.send(new UploadPartCommand({ ...given, PartNumber: 1, Body: Buffer.alloc(3 * mebi) }));
+  const input = { Bucket, Key: "v", UploadId: second.UploadId };
+  await s3.one.send(new UploadPartCommand({ ...input, PartNumber: 1, Body: Buffer.alloc(3 * mebi) }));
   await assert.rejects(put(s3.one, "b", 3 * mebi), isFull);
-  await s3.one.send(new AbortMultipartUploadCommand(given));
+  await s3.one.send(new AbortMultipartUploadCommand(input));
   await put(s3.one, "b", 3 * mebi);
 });
 
@@ -187,9 +187,9 @@ test("the objects of a writer whose quota is full are counted again, which takes
   };
   const writers = new WriterQuotas({ store: { kept }, writerOf: String, bytesMax: 100_000, clock });
   const refused = () => assert.rejects(writers.reserve("ONE", 10_000), { code: "InsufficientStorage" });
-  for (let asked = 0; asked < 100; asked += 1) await refused();
+  for (let requestCount = 0; requestCount < 100; requestCount += 1) await refused();
   assert.equal(countings, 1);
   nowNs += 200e6;
-  for (let asked = 0; asked < 100; asked += 1) await refused();
+  for (let requestCount = 0; requestCount < 100; requestCount += 1) await refused();
   assert.equal(countings, 2);
 });

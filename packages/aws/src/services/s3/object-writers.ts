@@ -65,29 +65,29 @@ export class WriterQuotas {
       const text = "You must provide the Content-Length HTTP header.";
       throw new AwsError("MissingContentLength", text, { statusFallback: 411 });
     }
-    const wanted = byteLength + descriptionBytes;
+    const desired = byteLength + descriptionBytes;
     if (this.#counted === null || this.#counting !== null) await this.#count();
-    if (this.#bytesOf(writer) + wanted > bytesMax && clock.monotonicNs() >= this.#nextCountNs) await this.#count();
+    if (this.#bytesOf(writer) + desired > bytesMax && clock.monotonicNs() >= this.#nextCountNs) await this.#count();
     const kept = this.#bytesOf(writer);
-    if (kept + wanted > bytesMax) {
+    if (kept + desired > bytesMax) {
       const text =
         `The quota of '${writer}' in the object store is exceeded: ${kept} bytes are stored (with ${descriptionBytes} for the metadata of each object), ` +
-        `${wanted} more were requested, and the limit is ${bytesMax} bytes`;
+        `${desired} more were requested, and the limit is ${bytesMax} bytes`;
       throw new AwsError("InsufficientStorage", text, { statusFallback: 507 });
     }
-    add(this.#underWay, writer, wanted);
+    add(this.#underWay, writer, desired);
     let isUnderWay = true;
-    const leave = () => {
-      if (isUnderWay) add(this.#underWay, writer, -wanted);
+    const disconnect = () => {
+      if (isUnderWay) add(this.#underWay, writer, -desired);
       isUnderWay = false;
     };
     return {
       headers: { [writerHeader]: writer },
       commit: () => {
-        if (isUnderWay) add(this.#since, writer, wanted);
-        leave();
+        if (isUnderWay) add(this.#since, writer, desired);
+        disconnect();
       },
-      [Symbol.dispose]: leave,
+      [Symbol.dispose]: disconnect,
     };
   }
 

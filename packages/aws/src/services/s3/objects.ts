@@ -18,13 +18,13 @@ export async function getObject(request: S3Request): Promise<void> {
   const span = range ?? { start: 0, end: head.byteLength };
   const status = range === null ? 200 : 206;
   // Computed before the object is opened, because invalid headers throw and would leave the object open.
-  const answered = { ...objectHeaders(head, request, range === null), ...spanHeaders(head, span, range !== null) };
-  if (request.method === "HEAD") return void response.writeHead(status, answered).end();
+  const result = { ...objectHeaders(head, request, range === null), ...spanHeaders(head, span, range !== null) };
+  if (request.method === "HEAD") return void response.writeHead(status, result).end();
   const { head: opened, body } = await store.get(bucket, key, range ?? undefined);
   try {
     if (opened.etag === head.etag && opened.lastModifiedMs === head.lastModifiedMs) {
       await beginning(body);
-      response.writeHead(status, answered);
+      response.writeHead(status, result);
       return await pipeline(body, response, { signal: request.context.signal });
     }
   } finally {

@@ -75,9 +75,9 @@ export function refuseHeaders(headers: S3Request["headers"], accountId: string):
       throw new AwsError("AccessDenied", "Access Denied", { statusFallback: 403 });
     }
   }
-  for (const [given, value = ""] of Object.entries(headers)) {
-    const row = refusedHeaders.find(({ name }) => given === name || (name.endsWith("-") && given.startsWith(name)));
-    if (row !== undefined && row.harmless !== value.toLowerCase()) throw row.error(given);
+  for (const [input, value = ""] of Object.entries(headers)) {
+    const row = refusedHeaders.find(({ name }) => input === name || (name.endsWith("-") && input.startsWith(name)));
+    if (row !== undefined && row.harmless !== value.toLowerCase()) throw row.error(input);
   }
   for (const { name, values, code, message } of closedHeaders) {
     const value = headers[name];

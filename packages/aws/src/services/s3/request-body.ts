@@ -36,7 +36,7 @@ export function openBody(request: S3Request): RequestBody {
   const chain = payload.at === "chunks" ? payload.chain : null;
   const byteLength = lengthOf(request, isChunked);
   const announcedNames = announcedAlgorithms(headers);
-  const given = announcedChecksums(headers);
+  const input = announcedChecksums(headers);
   if (!isChunked && announcedTrailers(headers).length > 0) throw malformedTrailer();
   const md5 = headers["content-md5"];
   if (md5 !== undefined && Buffer.from(md5, "base64").byteLength !== 16) {
@@ -44,7 +44,7 @@ export function openBody(request: S3Request): RequestBody {
   }
   let trailing: readonly AnnouncedChecksum[] = [];
   const announced = () => ({
-    ...Object.fromEntries([...given, ...trailing]),
+    ...Object.fromEntries([...input, ...trailing]),
     ...(md5 === undefined ? {} : { md5 }),
     ...(payload.at === "sha256" ? { signedSha256: Buffer.from(payload.hex, "hex").toString("base64") } : {}),
   });
@@ -79,7 +79,7 @@ function unframed(source: Readable, chunks: AsyncIterator<Buffer>, atEnd: () => 
     highWaterMark: 1,
     read: () =>
       void read().then(
-        (piece) => body.push(piece),
+        (chunk) => body.push(chunk),
         (cause: unknown) => body.destroy(framingError(cause)),
       ),
     destroy(error, done) {

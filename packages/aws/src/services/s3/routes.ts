@@ -133,19 +133,19 @@ export function findS3Operation(request: S3Request): RawOperationRow<S3Request> 
 function routeOf(request: S3Request): Route {
   const { method, query, headers } = request;
   const level = request.bucket === "" ? "service" : request.key === "" ? "bucket" : "object";
-  const asked = [...query].flatMap(([name, value]) =>
+  const requested = [...query].flatMap(([name, value]) =>
     isSelector(name, value) && !isNullVersion(name, query) ? [name] : [],
   );
   for (const route of routes) {
     if (route.method !== method || route.level !== level) continue;
-    const wanted = (route.query ?? []).map((name) => name.split("="));
-    if (!wanted.every(([name = "", value]) => query.has(name) && (value === undefined || query.get(name) === value)))
+    const desired = (route.query ?? []).map((name) => name.split("="));
+    if (!desired.every(([name = "", value]) => query.has(name) && (value === undefined || query.get(name) === value)))
       continue;
     if (route.header !== undefined && headers[route.header] === undefined) continue;
-    if (asked.every((name) => wanted.some(([known]) => known === name))) return route;
+    if (requested.every((name) => desired.some(([known]) => known === name))) return route;
   }
-  if (asked.length > 0) {
-    throw new AwsError("NotImplemented", `${method} ?${asked.join("&")} is not implemented by this server`, {
+  if (requested.length > 0) {
+    throw new AwsError("NotImplemented", `${method} ?${requested.join("&")} is not implemented by this server`, {
       statusFallback: 501,
     });
   }

@@ -67,8 +67,8 @@ const seconds = {
  */
 export async function invokeEndpointAsync(hosting: Hosting, call: InvokeCall): Promise<void> {
   const { response, context, endpointName } = call;
-  const asked = await readRequest(call);
-  const ticket = await hosting.asyncInferences.accept(endpointName, context, asked);
+  const requested = await readRequest(call);
+  const ticket = await hosting.asyncInferences.accept(endpointName, context, requested);
   const body = JSON.stringify({ InferenceId: ticket.inferenceId });
   response.statusCode = 202;
   response.setHeader("content-type", "application/json");

@@ -71,9 +71,9 @@ export interface RuntimeOptions {
 
 /** Invokes an endpoint. In both directions, short bodies are buffered and long bodies are streamed. */
 export async function invokeEndpoint({ hosting, requestBytesMax }: RuntimeOptions, call: InvokeCall): Promise<void> {
-  const asked = readInvocation(call, "InvokeEndpoint", requestBytesMax);
-  const reply = await hosting.invoke(call.endpointName, call.context.accountId, asked);
-  answer(call.response, reply, call.context);
+  const requested = readInvocation(call, "InvokeEndpoint", requestBytesMax);
+  const reply = await hosting.invoke(call.endpointName, call.context.accountId, requested);
+  respond(call.response, reply, call.context);
 }
 
 /** Returns the invocation that hosting runs. Throws AwsError for invalid headers. */
@@ -162,7 +162,7 @@ async function readBody(
   return await readToBuffer(request, bytesMax, () => payloadTooLarge(bytesMax), take);
 }
 
-function answer(response: ServerResponse, reply: InvocationReply, context: CallContext): void {
+function respond(response: ServerResponse, reply: InvocationReply, context: CallContext): void {
   response.statusCode = 200;
   if (reply.contentType !== null) response.setHeader("content-type", reply.contentType);
   response.setHeader("x-Amzn-Invoked-Production-Variant", reply.variantName);

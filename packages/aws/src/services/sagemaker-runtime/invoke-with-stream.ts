@@ -20,13 +20,13 @@ export async function invokeWithStream(
 ): Promise<void> {
   const { response, context } = call;
   const read = readInvocation(call, "InvokeEndpointWithResponseStream", requestBytesMax);
-  const asked = { ...read, signal: AbortSignal.any([read.signal, cutting]) };
-  const reply = await hosting.invoke(call.endpointName, context.accountId, asked);
+  const requested = { ...read, signal: AbortSignal.any([read.signal, cutting]) };
+  const reply = await hosting.invoke(call.endpointName, context.accountId, requested);
   let writer: StreamWriter | null = null;
   try {
-    for await (const part of responseChunks(reply)) {
+    for await (const chunk of responseChunks(reply)) {
       writer ??= beginEvents(response, reply, context.signal);
-      await writer.write(encodeEvent(partHeaders, part));
+      await writer.write(encodeEvent(partHeaders, chunk));
     }
     writer ??= beginEvents(response, reply, context.signal);
   } catch (error) {
@@ -57,13 +57,13 @@ const messageCharsMax = 2048;
  */
 function exceptionEvent(error: unknown): Buffer {
   const isModels = error instanceof AwsError && error.code === "ModelStreamError";
-  const isTold = isModels || (error instanceof AwsError && error.code === "InternalStreamFailure");
+  const isReported = isModels || (error instanceof AwsError && error.code === "InternalStreamFailure");
   const headers = encodeEventHeaders([
     [":message-type", "exception"],
     [":exception-type", isModels ? "ModelStreamError" : "InternalStreamFailure"],
     [":content-type", "application/json"],
   ]);
-  const text = isTold ? error.message : "The stream failed; the server's log has the details.";
+  const text = isReported ? error.message : "The stream failed; the server's log has the details.";
   const members = isModels ? error.members : {};
   return encodeEvent(headers, Buffer.from(JSON.stringify({ ...members, Message: text.slice(0, messageCharsMax) })));
 }

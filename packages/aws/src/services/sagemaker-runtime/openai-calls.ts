@@ -73,10 +73,10 @@ export async function forwardOpenAiCall(
   let writer: StreamWriter | null = null;
   let end = "";
   try {
-    for await (const part of responseChunks(reply)) {
+    for await (const chunk of responseChunks(reply)) {
       writer ??= begin(response, reply, context.signal);
-      await writer.write(part);
-      end = (end + part.toString("latin1", Math.max(0, part.length - 2))).slice(-2);
+      await writer.write(chunk);
+      end = (end + chunk.toString("latin1", Math.max(0, chunk.length - 2))).slice(-2);
     }
     writer ??= begin(response, reply, context.signal);
   } catch (error) {

@@ -30,9 +30,9 @@ export function openAiError(thrown: unknown): OpenAiError {
 }
 
 function ofModel({ message, members }: AwsError): OpenAiError {
-  const { OriginalStatusCode: told, OriginalMessage: text } = members;
+  const { OriginalStatusCode: reported, OriginalMessage: text } = members;
   // If the container has not responded in time, there is no status.
-  const status = typeof told === "number" && told >= 400 && told <= 599 ? told : 504;
+  const status = typeof reported === "number" && reported >= 400 && reported <= 599 ? reported : 504;
   const own = typeof text === "string" ? parsedError(text) : null;
   if (own !== null) return { status, document: own };
   return { status, document: bodyOf(message, status >= 500 ? "server_error" : "invalid_request_error", "model_error") };

@@ -17,10 +17,10 @@ const modelsMax = 1000;
  * only those of the endpoint that the request names, if any.
  */
 export async function listModels({ hosting }: RuntimeOptions, call: OpenAiCall): Promise<void> {
-  const { response, context, path: asked } = call;
+  const { response, context, path: requested } = call;
   const models: OpenAiModel[] = [];
   const add = (name: string, createdMs: number) => models.push(...modelsOf(hosting, name, createdMs));
-  if (asked.endpointName === null) {
+  if (requested.endpointName === null) {
     const anyTime = { fromMs: null, untilMs: null };
     const question = { sortBy: "name", isDescending: false, nameContains: "", status: "InService" } as const;
     let after = null;
@@ -44,9 +44,9 @@ export async function listModels({ hosting }: RuntimeOptions, call: OpenAiCall):
 export async function retrieveModel({ hosting }: RuntimeOptions, call: OpenAiCall): Promise<void> {
   const { model, componentName } = call.path;
   const { name, createdMs } = await runningEndpoint(hosting, call);
-  const asked = componentName === null ? (model ?? name) : `${name}/${componentName}`;
-  const found = modelsOf(hosting, name, createdMs).find(({ id }) => id.toLowerCase() === asked.toLowerCase());
-  checkModelExists(found !== undefined, asked);
+  const requested = componentName === null ? (model ?? name) : `${name}/${componentName}`;
+  const found = modelsOf(hosting, name, createdMs).find(({ id }) => id.toLowerCase() === requested.toLowerCase());
+  checkModelExists(found !== undefined, requested);
   send(call.response, found ?? {});
 }
 

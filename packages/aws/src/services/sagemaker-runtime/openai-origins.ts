@@ -31,8 +31,9 @@ export function sendPreflightResponse(
 ): Promise<void> {
   if (!isAllowed)
     throw new AwsError("origin_not_allowed", "Pages of this origin are not allowed here.", { statusFallback: 403 });
-  const asked = request.headers["access-control-request-headers"];
-  if (asked !== undefined && headerNames.test(asked)) response.setHeader("access-control-allow-headers", asked);
+  const requested = request.headers["access-control-request-headers"];
+  if (requested !== undefined && headerNames.test(requested))
+    response.setHeader("access-control-allow-headers", requested);
   response.setHeader("access-control-allow-methods", "GET, POST");
   response.setHeader("access-control-max-age", seconds);
   response.writeHead(204).end();

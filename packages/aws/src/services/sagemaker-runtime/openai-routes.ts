@@ -66,9 +66,9 @@ const isAt = (route: string, path: string) =>
 
 /** Parses a request's path and method; null if they match no operation. Throws AwsError for an invalid endpoint name. */
 export function parseOpenAiPath({ method, url = "" }: IncomingMessage): OpenAiPath | null {
-  const asked = pathOf(url);
-  const [prefix = "", endpoint, component] = below.exec(asked) ?? [];
-  const path = asked.slice(prefix.length);
+  const requested = pathOf(url);
+  const [prefix = "", endpoint, component] = below.exec(requested) ?? [];
+  const path = requested.slice(prefix.length);
   const found = operations.find(([, route]) => isAt(route.path, path) && route.method === method);
   if (found === undefined) return null;
   const [operation, route] = found;

@@ -57,15 +57,15 @@ export function openAiService({ clock, allowedOrigins, ...options }: OpenAiDepen
       const receivedNs = clock.monotonicNs();
       const isAllowed = allowOrigin(exchange.request, exchange.response, allowedOrigins);
       if (exchange.request.method === "OPTIONS") {
-        const answered = () => sendPreflightResponse(exchange.request, exchange.response, isAllowed);
-        return { action: "sagemaker:InvokeEndpoint", resource: anyResource, handle: answered };
+        const responded = () => sendPreflightResponse(exchange.request, exchange.response, isAllowed);
+        return { action: "sagemaker:InvokeEndpoint", resource: anyResource, handle: responded };
       }
       const { isByToken, request } = await proven(exchange, options.requestBytesMax);
-      const asked = parseOpenAiPath(request);
-      if (asked === null) throw new AwsError("not_found", "There is no such path.", { statusFallback: 404 });
+      const requested = parseOpenAiPath(request);
+      if (requested === null) throw new AwsError("not_found", "There is no such path.", { statusFallback: 404 });
       const { response, context } = exchange;
-      const call = await openOpenAiCall(options, { request, response, context, receivedNs }, asked);
-      const opened = openedCall(operations[asked.operation], call);
+      const call = await openOpenAiCall(options, { request, response, context, receivedNs }, requested);
+      const opened = openedCall(operations[requested.operation], call);
       return isByToken ? { ...opened, additionalActions: ["sagemaker:CallWithBearerToken"] } : opened;
     },
     sendError: sendOpenAiError,

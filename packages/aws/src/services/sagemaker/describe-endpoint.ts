@@ -55,10 +55,13 @@ export function describeEndpoint(described: EndpointDescription): Described {
 }
 
 /** Returns the production variants, and the shadow variants separately if there are any. */
-function variantsOf<Told>({ variants }: Generation, tell: (group: VariantGroup, index: number) => Told) {
-  const told = variants.map((group, index) => ({ isShadow: !isProductionGroup(group), told: tell(group, index) }));
-  const [production, shadows] = [false, true].map((wanted) =>
-    told.filter(({ isShadow }) => isShadow === wanted).map((each) => each.told),
+function variantsOf<Told>({ variants }: Generation, report: (group: VariantGroup, index: number) => Told) {
+  const reported = variants.map((group, index) => ({
+    isShadow: !isProductionGroup(group),
+    told: report(group, index),
+  }));
+  const [production, shadows] = [false, true].map((desired) =>
+    reported.filter(({ isShadow }) => isShadow === desired).map((each) => each.told),
   );
   return {
     ProductionVariants: production ?? [],
@@ -73,16 +76,16 @@ function variantOf(
   { record, inServiceCounts }: EndpointDescription,
 ) {
   const { variant, model } = plan;
-  const wanted = finalSize(record, generation, index) ?? settled;
+  const desired = finalSize(record, generation, index) ?? settled;
   const inServiceCount = inServiceCounts.get(groupKey(generation.number, variant.VariantName)) ?? 0;
   const { ServerlessConfig: serverless } = variant;
   const sizes =
     serverless === undefined
-      ? { CurrentInstanceCount: inServiceCount, DesiredInstanceCount: wanted.instanceCount }
+      ? { CurrentInstanceCount: inServiceCount, DesiredInstanceCount: desired.instanceCount }
       : {
           CurrentInstanceCount: 0,
           CurrentServerlessConfig: serverlessConfigOf(serverless, observed),
-          ...(isSame(observed, wanted) ? {} : { DesiredServerlessConfig: serverlessConfigOf(serverless, wanted) }),
+          ...(isSame(observed, desired) ? {} : { DesiredServerlessConfig: serverlessConfigOf(serverless, desired) }),
         };
   return {
     VariantName: variant.VariantName,
@@ -92,7 +95,7 @@ function variantOf(
       ResolutionTime: new Date(record.createdMs),
     })),
     CurrentWeight: observed.weight,
-    DesiredWeight: wanted.weight,
+    DesiredWeight: desired.weight,
     ...sizes,
     ...(variant.ManagedInstanceScaling === undefined ? {} : { ManagedInstanceScaling: variant.ManagedInstanceScaling }),
     ...(variant.RoutingConfig === undefined ? {} : { RoutingConfig: variant.RoutingConfig }),

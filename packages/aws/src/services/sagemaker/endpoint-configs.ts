@@ -169,9 +169,9 @@ function serverlessVariant(
 ): ProductionVariant {
   const { VariantName, ModelName } = input;
   const of = `variant "${VariantName}"`;
-  const given = instanceMembers.filter((member) => input[member] !== undefined);
-  if (given.length > 0) {
-    throw validationError(`${given.join(", ")} cannot be given for ${of}: it has a ServerlessConfig.`);
+  const value = instanceMembers.filter((member) => input[member] !== undefined);
+  if (value.length > 0) {
+    throw validationError(`${value.join(", ")} cannot be given for ${of}: it has a ServerlessConfig.`);
   }
   const refusal = serverlessConfigError(config);
   if (refusal !== null) throw validationError(refusal);
@@ -203,8 +203,8 @@ function checkShared(
     );
   }
   const beside = ["AsyncInferenceConfig", "ShadowProductionVariants", "DataCaptureConfig"] as const;
-  const given = beside.filter((member) => input[member] !== undefined);
-  if (given.length > 0) throw notSupported(`${given.join(", ")} of variants for inference components`);
+  const value = beside.filter((member) => input[member] !== undefined);
+  if (value.length > 0) throw notSupported(`${value.join(", ")} of variants for inference components`);
   if (input.ExecutionRoleArn === undefined)
     throw validationError(`ExecutionRoleArn must be given: variants have no ModelName: ${names}.`);
 }

@@ -64,8 +64,8 @@ function changes(hosting: Hosting) {
     UpdateInferenceComponentRuntimeConfig: {
       resource,
       async handle({ InferenceComponentName: name, DesiredRuntimeConfig: { CopyCount: copyCount } }, context) {
-        const asked = { name, owner: ownerOf(context), spec: null, copyCount, rolling: null };
-        const { arn } = await components.update(asked);
+        const requested = { name, owner: ownerOf(context), spec: null, copyCount, rolling: null };
+        const { arn } = await components.update(requested);
         return { InferenceComponentArn: arn };
       },
     },
@@ -92,12 +92,12 @@ function questions({ components }: Hosting) {
     ListInferenceComponents: {
       async handle(input, context) {
         const { EndpointNameEquals: endpoint, VariantNameEquals: variant } = input;
-        const isWanted = ({ endpointName, variantName }: ComponentRecord) =>
+        const isDesired = ({ endpointName, variantName }: ComponentRecord) =>
           (endpoint === undefined || endpointName.toLowerCase() === endpoint.toLowerCase()) &&
           (variant === undefined || variantName === variant);
         const { page, hasMore } = await components.list(
           listQueryOf("ListInferenceComponents", input),
-          isWanted,
+          isDesired,
           context.nextTick,
         );
         const rows = page.map((each) => ({
@@ -248,22 +248,22 @@ function specificationsOf(
     : { Container: describeContainer({ ...container, ArtifactUrl: container?.ModelDataUrl }, record) };
   const own = { ...rest, ...runs };
   if (spec.alternatives === undefined) return { Specification: own };
-  const told = spec.alternatives.map((asked: Spec) => {
-    if (asked.InstanceType === spec.request["InstanceType"]) return own;
-    const { Container: other, ...others } = asked;
+  const reported = spec.alternatives.map((requested: Spec) => {
+    if (requested.InstanceType === spec.request["InstanceType"]) return own;
+    const { Container: other, ...others } = requested;
     return { ...others, ...(other === undefined ? {} : { Container: describeContainer(other, record) }) };
   });
-  return { Specifications: told };
+  return { Specifications: reported };
 }
 
 function describeContainer(
-  told: { readonly [Member in "Image" | "ArtifactUrl"]?: string | undefined } & Pick<
+  reported: { readonly [Member in "Image" | "ArtifactUrl"]?: string | undefined } & Pick<
     ContainerDefinition,
     "Environment"
   >,
   { createdMs }: ComponentRecord,
 ) {
-  const { Image: image, ArtifactUrl, Environment } = told;
+  const { Image: image, ArtifactUrl, Environment } = reported;
   return {
     DeployedImage: { SpecifiedImage: image, ResolvedImage: image, ResolutionTime: new Date(createdMs) },
     ArtifactUrl,

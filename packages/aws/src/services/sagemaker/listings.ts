@@ -117,8 +117,8 @@ export function listingToken(
 ): { NextToken?: string } {
   const last = page.at(-1);
   if (last === undefined || !hasMore) return {};
-  const place: ListingPosition = { name: last.name, createdMs: last.createdMs, status: last.state?.at ?? "" };
-  return { NextToken: pageToken({ operation, input }, JSON.stringify(place)) };
+  const location: ListingPosition = { name: last.name, createdMs: last.createdMs, status: last.state?.at ?? "" };
+  return { NextToken: pageToken({ operation, input }, JSON.stringify(location)) };
 }
 
 function placeOf(listing: Listing, token: string): ListingPosition {

@@ -87,14 +87,14 @@ const image = "785573368785.dkr.ecr.us-east-1.amazonaws.com/sagemaker-tritonserv
 const roleArn = "arn:aws:iam::000000000000:role/Test";
 
 function archive(files: Readonly<Record<string, string>>): Buffer {
-  const parts = Object.entries(files).flatMap(([path, text]) => {
+  const chunks = Object.entries(files).flatMap(([path, text]) => {
     const bytes = Buffer.from(text);
     const header = new Header({ path: `./${path}`, type: "File", size: bytes.length, mode: 0o644, mtime: new Date(0) });
     header.encode();
     assert(header.block);
     return [header.block, bytes, Buffer.alloc((512 - (bytes.length % 512)) % 512)];
   });
-  return gzipSync(Buffer.concat([...parts, Buffer.alloc(1024)]), { level: 0 });
+  return gzipSync(Buffer.concat([...chunks, Buffer.alloc(1024)]), { level: 0 });
 }
 
 async function openPlatform(directory: string) {
@@ -211,8 +211,8 @@ async function settled({ hosting, sagemaker }: Platform, EndpointName: string) {
   return sagemaker.send(new DescribeEndpointCommand({ EndpointName }));
 }
 
-const failure = (asked: Promise<unknown>) =>
-  asked.then(
+const failure = (pending: Promise<unknown>) =>
+  pending.then(
     () => assert.fail("the call succeeded"),
     (thrown: Error & Record<string, unknown>) => thrown,
   );
@@ -243,10 +243,10 @@ test("a multi-model endpoint is created, invoked, updated and deleted with the A
   await platform.put("tenants/e.tar.gz", { answer: "E2" });
   assert.equal((await platform.invoke("Multi", "z", { TargetModel: "e.tar.gz" })).text, "E2:z");
   await platform.store.delete("models", "tenants/e.tar.gz");
-  const gone = await failure(platform.invoke("Multi", "z", { TargetModel: "e.tar.gz" }));
-  assert.equal(gone.name, "ValidationError");
+  const removed = await failure(platform.invoke("Multi", "z", { TargetModel: "e.tar.gz" }));
+  assert.equal(removed.name, "ValidationError");
   assert.match(
-    gone.message,
+    removed.message,
     /^Failed to download model data\(bucket: models, key: tenants\/e.tar.gz\)\. Please ensure/,
   );
   const bad = await failure(platform.invoke("Multi", "z", { TargetModel: "bad.tar.gz" }));
@@ -375,8 +375,8 @@ test("errors for existing, missing and unsupported resources have SageMaker's te
     ],
     [sagemaker.send(new DescribeEndpointCommand({ EndpointName: "E" })), /^Could not find endpoint "/],
   ];
-  for (const [asked, text] of table) {
-    const error = await failure(asked);
+  for (const [call, text] of table) {
+    const error = await failure(call);
     assert.equal(error.name, "ValidationException");
     assert.match(error.message, text);
   }
@@ -418,7 +418,7 @@ test("parameters that would change behaviour or promise protection are rejected 
     CaptureOptions: [{ CaptureMode: "Input" }],
   };
   const source = { S3Uri: "s3://b/m/", S3DataType: "S3Prefix", CompressionType: "None" };
-  for (const [answer, name] of [
+  for (const [response, name] of [
     [model({ EnableNetworkIsolation: true }), "EnableNetworkIsolation true"],
     [model({ VpcConfig: vpc }), "VpcConfig"],
     [model({}, { ImageConfig: { RepositoryAccessMode: "Vpc" } }), "ImageConfig.RepositoryAccessMode Vpc"],
@@ -436,16 +436,16 @@ test("parameters that would change behaviour or promise protection are rejected 
       "ManagedInstanceScaling of a variant with a ModelName",
     ],
   ] as const)
-    assert.equal(await answer, `ValidationException: ${name} is not supported by this platform yet.`);
+    assert.equal(await response, `ValidationException: ${name} is not supported by this platform yet.`);
   assert.match(await config({}, { InstanceType: "ml.inf2.xlarge" }), /: ml.inf2.xlarge is not supported .* AWS Neuron/);
-  for (const answer of [
+  for (const response of [
     model({ EnableNetworkIsolation: false, InferenceExecutionConfig: { Mode: "Serial" } }),
     model(
       {},
       { ImageConfig: { RepositoryAccessMode: "Platform" }, MultiModelConfig: { ModelCacheSetting: "Enabled" } },
     ),
   ])
-    assert.equal(await answer, "taken");
+    assert.equal(await response, "taken");
   await sagemaker.send(
     new CreateModelCommand({ ModelName: "m", ExecutionRoleArn: roleArn, PrimaryContainer: { Image: image } }),
   );

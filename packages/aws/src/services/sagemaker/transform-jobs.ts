@@ -14,16 +14,16 @@ export function transformJobOperations(hosting: Hosting) {
       resource,
       unsupportedMembers: unsupportedTransformMembers,
       async handle(input, context) {
-        const { Tags: tags = [], ...asked } = input;
-        const { S3DataSource: source } = asked.TransformInput.DataSource;
+        const { Tags: tags = [], ...requested } = input;
+        const { S3DataSource: source } = requested.TransformInput.DataSource;
         if (source === undefined) throw validationError("TransformInput.DataSource.S3DataSource must be given.");
-        rejectNeuronInstance(asked.TransformResources.InstanceType);
-        for (const [name, value] of Object.entries(asked.Environment ?? {})) {
+        rejectNeuronInstance(requested.TransformResources.InstanceType);
+        for (const [name, value] of Object.entries(requested.Environment ?? {})) {
           const refusal = environmentVariableError(name, value);
           if (refusal !== null) throw validationError(refusal);
         }
         const owner = { region: context.region, accountId: context.accountId };
-        const job = await hosting.transforms.create(asked, owner, tags);
+        const job = await hosting.transforms.create(requested, owner, tags);
         return { TransformJobArn: job.arn };
       },
     },

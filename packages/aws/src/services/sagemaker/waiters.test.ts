@@ -23,8 +23,8 @@ for (const [userAgent, heldMsMax] of callers) {
   test(`a Describe call of ${JSON.stringify(userAgent)} is delayed by at most ${heldMsMax ?? 0} ms`, async () => {
     const { signal } = new AbortController();
     let wait: object | null = null;
-    await delayWaiter({ userAgent, signal }, (given) => {
-      wait = given;
+    await delayWaiter({ userAgent, signal }, (input) => {
+      wait = input;
       return Promise.resolve();
     });
     assert.deepEqual(wait, heldMsMax === null ? null : { waitMsMax: heldMsMax, signal });

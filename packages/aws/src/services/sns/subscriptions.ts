@@ -20,9 +20,9 @@ export function subscriptionOperations(topics: Topics) {
         topics.topic(topicArn);
         const protocol = protocolOf(input.Protocol, endpoint);
         const terms = applySubscriptionAttributes(defaultSubscriptionSettings, attributes, "Attributes Reason: ");
-        const made = await topics.subscribe({ topicArn, protocol, endpoint, ...terms, accountId });
-        const isTold = made.state.at === "confirmed" || input.ReturnSubscriptionArn === true;
-        return { SubscriptionArn: isTold ? made.arn : pendingArn };
+        const created = await topics.subscribe({ topicArn, protocol, endpoint, ...terms, accountId });
+        const isReported = created.state.at === "confirmed" || input.ReturnSubscriptionArn === true;
+        return { SubscriptionArn: isReported ? created.arn : pendingArn };
       },
     },
     ConfirmSubscription: {

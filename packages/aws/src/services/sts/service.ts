@@ -20,14 +20,14 @@ const sessionSecondsDefault = 43_200;
  * Returns the caller's identity, and issues credentials. The identity is always an assumed role, because the SageMaker
  * SDK requires one.
  */
-export function stsService(parts: StsDependencies) {
+export function stsService(dependencies: StsDependencies) {
   return {
     kind: "modelled",
     model: asServiceModel(sts),
     scope: "sts",
     iamPrefix: "sts",
     validationCodes: { json: "ValidationError", query: "ValidationError" },
-    operations: stsOperations(parts),
+    operations: stsOperations(dependencies),
   } as const satisfies ModelledService;
 }
 

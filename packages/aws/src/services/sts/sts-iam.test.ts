@@ -91,12 +91,12 @@ test("AssumeRole returns credentials that sign requests, name the role and expir
 
 test("session policies and permissions boundaries are rejected, because they cannot be enforced", async () => {
   await using at = await served();
-  const asked = { RoleArn: "arn:aws:iam::111122223333:role/GalateaRole", RoleSessionName: "session" };
+  const requested = { RoleArn: "arn:aws:iam::111122223333:role/GalateaRole", RoleSessionName: "session" };
   const wanted = (member: string) => ({ message: `${member} is not supported by this platform yet.` });
   const Policy = JSON.stringify({ Version: "2012-10-17", Statement: [{ Effect: "Deny", Action: "*", Resource: "*" }] });
-  await assert.rejects(at.sts.send(new AssumeRoleCommand({ ...asked, Policy })), wanted(`Policy ${Policy}`));
+  await assert.rejects(at.sts.send(new AssumeRoleCommand({ ...requested, Policy })), wanted(`Policy ${Policy}`));
   const PolicyArns = [{ arn: "arn:aws:iam::aws:policy/ReadOnlyAccess" }];
-  await assert.rejects(at.sts.send(new AssumeRoleCommand({ ...asked, PolicyArns })), wanted("PolicyArns"));
+  await assert.rejects(at.sts.send(new AssumeRoleCommand({ ...requested, PolicyArns })), wanted("PolicyArns"));
   const PermissionsBoundary = "arn:aws:iam::aws:policy/ReadOnlyAccess";
   const role = { RoleName: "bounded", AssumeRolePolicyDocument: trust, PermissionsBoundary };
   await assert.rejects(at.iam.send(new CreateRoleCommand(role)), wanted(`PermissionsBoundary ${PermissionsBoundary}`));
@@ -106,15 +106,15 @@ test("session policies and permissions boundaries are rejected, because they can
 test("when the limit of sessions is reached, a new session replaces the one that expires first", async () => {
   await using at = await served(2);
   const arn = "arn:aws:iam::111122223333:role/GalateaRole";
-  const given = [];
+  const input = [];
   for (const DurationSeconds of [3600, 900, 1800]) {
-    given.push(
+    input.push(
       (await at.sts.send(new AssumeRoleCommand({ RoleArn: arn, RoleSessionName: "session", DurationSeconds })))
         .Credentials,
     );
   }
   const works = [];
-  for (const each of given) {
+  for (const each of input) {
     const credentials = {
       accessKeyId: each?.AccessKeyId ?? "",
       secretAccessKey: each?.SecretAccessKey ?? "",
@@ -135,21 +135,25 @@ test("when the limit of sessions is reached, a new session replaces the one that
 test('SimulatePrincipalPolicy returns "allowed" for every action and resource, in pages', async () => {
   await using at = await served();
   const { Role } = await at.iam.send(new CreateRoleCommand({ RoleName: "builder", AssumeRolePolicyDocument: trust }));
-  const asked = {
+  const requested = {
     PolicySourceArn: Role?.Arn ?? "",
     ActionNames: ["sagemaker:CreateModel", "s3:GetObject", "logs:PutLogEvents"],
     ResourceArns: ["arn:aws:s3:::a", "arn:aws:s3:::b"],
   };
-  const first = await at.iam.send(new SimulatePrincipalPolicyCommand({ ...asked, MaxItems: 4 }));
+  const first = await at.iam.send(new SimulatePrincipalPolicyCommand({ ...requested, MaxItems: 4 }));
   assert.equal(first.IsTruncated, true);
-  const rest = await at.iam.send(new SimulatePrincipalPolicyCommand({ ...asked, Marker: first.Marker }));
+  const rest = await at.iam.send(new SimulatePrincipalPolicyCommand({ ...requested, Marker: first.Marker }));
   assert.equal(rest.IsTruncated, false);
-  const told = [...(first.EvaluationResults ?? []), ...(rest.EvaluationResults ?? [])];
+  const reported = [...(first.EvaluationResults ?? []), ...(rest.EvaluationResults ?? [])];
   assert.deepEqual(
-    told.map(({ EvalActionName, EvalResourceName, EvalDecision }) => [EvalActionName, EvalResourceName, EvalDecision]),
-    asked.ActionNames.flatMap((action) => asked.ResourceArns.map((resource) => [action, resource, "allowed"])),
+    reported.map(({ EvalActionName, EvalResourceName, EvalDecision }) => [
+      EvalActionName,
+      EvalResourceName,
+      EvalDecision,
+    ]),
+    requested.ActionNames.flatMap((action) => requested.ResourceArns.map((resource) => [action, resource, "allowed"])),
   );
-  const other = { ...asked, PolicySourceArn: "arn:aws:iam::111122223333:role/nobody" };
+  const other = { ...requested, PolicySourceArn: "arn:aws:iam::111122223333:role/nobody" };
   await assert.rejects(at.iam.send(new SimulatePrincipalPolicyCommand(other)), { name: "NoSuchEntityException" });
 });
 

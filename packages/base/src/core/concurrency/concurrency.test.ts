@@ -14,12 +14,12 @@ test("the lock runs its tasks in order and one at a time, also after failures", 
     fc.asyncProperty(
       fc.array(fc.record({ waits: fc.nat(3), fails: fc.boolean() }), { maxLength: 12 }),
       async (works) => {
-        const turns = new SerialQueue();
-        const begun: number[] = [];
+        const queue = new SerialQueue();
+        const started: number[] = [];
         let runningCount = 0;
         const results = works.map(({ waits, fails }, index) =>
-          turns.run(async () => {
-            begun.push(index);
+          queue.run(async () => {
+            started.push(index);
             runningCount += 1;
             for (let wait = 0; wait < waits; wait++) await settled();
             assert.equal(runningCount, 1);
@@ -28,17 +28,17 @@ test("the lock runs its tasks in order and one at a time, also after failures", 
             return index;
           }),
         );
-        assert.equal(turns.count, works.length);
+        assert.equal(queue.count, works.length);
         const ends = await Promise.allSettled(results);
         assert.deepEqual(
           ends.map((end) => (end.status === "fulfilled" ? end.value : Number((end.reason as Error).message))),
           works.map((_, index) => index),
         );
         assert.deepEqual(
-          begun,
+          started,
           works.map((_, index) => index),
         );
-        assert.equal(turns.count, 0);
+        assert.equal(queue.count, 0);
       },
     ),
     { numRuns: 60 },
@@ -51,13 +51,13 @@ test("a keyed lock keeps the order of each key, does not block other keys and re
     fc.asyncProperty(fc.array(one, { maxLength: 15 }), async (works) => {
       const lock = new KeyedLock();
       const running = new Set<string>();
-      const begun: number[] = [];
+      const started: number[] = [];
       const ends = await Promise.allSettled(
         works.map(({ key, waits, fails }, index) =>
           lock.run(key, async () => {
             assert.ok(!running.has(key), `two at once for ${key}`);
             running.add(key);
-            begun.push(index);
+            started.push(index);
             for (let wait = 0; wait < waits; wait++) await settled();
             running.delete(key);
             if (fails) throw new Error("as asked");
@@ -65,8 +65,8 @@ test("a keyed lock keeps the order of each key, does not block other keys and re
         ),
       );
       for (const [index, end] of ends.entries()) assert.equal(end.status === "rejected", works[index]?.fails);
-      for (const wanted of ["a", "b", "c"]) {
-        const indices = begun.filter((index) => works[index]?.key === wanted);
+      for (const expected of ["a", "b", "c"]) {
+        const indices = started.filter((index) => works[index]?.key === expected);
         assert.deepEqual(
           indices,
           indices.toSorted((a, b) => a - b),
@@ -80,11 +80,11 @@ test("a keyed lock keeps the order of each key, does not block other keys and re
 
 test("work for another key does not wait", async () => {
   const lock = new KeyedLock();
-  const held = Promise.withResolvers<void>();
-  const slow = lock.run("a", () => held.promise);
+  const pending = Promise.withResolvers<void>();
+  const slow = lock.run("a", () => pending.promise);
   assert.equal(await lock.run("b", () => Promise.resolve(1)), 1);
   assert.equal(lock.keyCount, 1);
-  held.resolve();
+  pending.resolve();
   await slow;
 });
 
@@ -110,10 +110,10 @@ test("property: a semaphore never exceeds its permits, admits in order and loses
           const controller = new AbortController();
           waiting.set(id, controller);
           semaphore.acquire(controller.signal).then(
-            (place) => {
+            (location) => {
               waiting.delete(id);
               admitted.push(id);
-              inside.push(place);
+              inside.push(location);
             },
             (error: unknown) => assert.equal(error, reason),
           );
@@ -122,9 +122,9 @@ test("property: a semaphore never exceeds its permits, admits in order and loses
           if (id !== undefined) waiting.delete(id);
           controller?.abort(reason);
         } else if (each.do === "leave") {
-          const [place] = inside.splice(each.which % Math.max(1, inside.length), 1);
-          if (place !== undefined) left.push(place);
-          place?.[Symbol.dispose]();
+          const [location] = inside.splice(each.which % Math.max(1, inside.length), 1);
+          if (location !== undefined) left.push(location);
+          location?.[Symbol.dispose]();
         } else left[each.which % Math.max(1, left.length)]?.[Symbol.dispose]();
         await settled();
         assert.ok(inside.length <= placesMax);
@@ -162,12 +162,12 @@ test("opening a gate releases every waiting task, and no later one", async () =>
 });
 
 test("abandoned work continues, and its failure is ignored", async () => {
-  const leaving = new AbortController();
+  const disconnect = new AbortController();
   const { promise, reject } = Promise.withResolvers<void>();
-  const given = rejectOnAbort(promise, leaving.signal);
-  leaving.abort(new Error("left"));
-  await assert.rejects(given, /left/);
-  await assert.rejects(rejectOnAbort(promise, leaving.signal), /left/);
+  const input = rejectOnAbort(promise, disconnect.signal);
+  disconnect.abort(new Error("left"));
+  await assert.rejects(input, /left/);
+  await assert.rejects(rejectOnAbort(promise, disconnect.signal), /left/);
   reject(new Error("later"));
   await settled();
   assert.equal(await rejectOnAbort(Promise.resolve(3), new AbortController().signal), 3);

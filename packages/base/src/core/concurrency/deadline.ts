@@ -23,13 +23,13 @@ export interface DeadlineOptions {
 export function openDeadline({ clock, afterMs, signal, createError: late = defaultError }: DeadlineOptions): Deadline {
   const controller = new AbortController();
   let isLate = false;
-  const leave = () => controller.abort(signal?.reason);
+  const disconnect = () => controller.abort(signal?.reason);
   const timer = clock.timer(afterMs, () => {
     isLate = !controller.signal.aborted;
     controller.abort(late());
   });
-  if (signal?.aborted === true) leave();
-  else signal?.addEventListener("abort", leave, { once: true });
+  if (signal?.aborted === true) disconnect();
+  else signal?.addEventListener("abort", disconnect, { once: true });
   return {
     signal: controller.signal,
     get hasExpired() {
@@ -37,7 +37,7 @@ export function openDeadline({ clock, afterMs, signal, createError: late = defau
     },
     [Symbol.dispose]() {
       timer[Symbol.dispose]();
-      signal?.removeEventListener("abort", leave);
+      signal?.removeEventListener("abort", disconnect);
     },
   };
 }

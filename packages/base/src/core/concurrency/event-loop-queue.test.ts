@@ -6,13 +6,13 @@ const never = new AbortController().signal;
 
 test("one of many computations runs in each round of the event loop, and all finish in order", async () => {
   const loopQueue = new EventLoopQueue();
-  let taken = 0;
+  let used = 0;
   let takenBefore = 0;
   let mostInARound = 0;
   let isOver = false;
   const look = () => {
-    mostInARound = Math.max(mostInARound, taken - takenBefore);
-    takenBefore = taken;
+    mostInARound = Math.max(mostInARound, used - takenBefore);
+    takenBefore = used;
     if (!isOver) setImmediate(look);
   };
   look();
@@ -20,13 +20,13 @@ test("one of many computations runs in each round of the event loop, and all fin
   const compute = async (which: number) => {
     for (let step = 0; step < 10; step += 1) {
       await loopQueue.next(never);
-      taken += 1;
+      used += 1;
     }
     ended.push(which);
   };
   await Promise.all(Array.from({ length: 20 }, (_, which) => compute(which)));
   isOver = true;
-  assert.equal(taken, 200);
+  assert.equal(used, 200);
   assert.equal(mostInARound, 1);
   assert.deepEqual(
     ended,
@@ -36,10 +36,10 @@ test("one of many computations runs in each round of the event loop, and all fin
 
 test("an aborted computation is skipped and does not block the others", async () => {
   const loopQueue = new EventLoopQueue();
-  const gone = new AbortController();
-  const left = loopQueue.next(gone.signal);
+  const disconnected = new AbortController();
+  const left = loopQueue.next(disconnected.signal);
   const stayed = loopQueue.next(never);
-  gone.abort(new Error("gone"));
+  disconnected.abort(new Error("gone"));
   await assert.rejects(left, { message: "gone" });
   await stayed;
 });

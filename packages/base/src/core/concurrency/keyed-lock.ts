@@ -13,15 +13,15 @@ export class KeyedLock {
   }
 
   async run<T>(key: string, work: () => Promise<T>): Promise<T> {
-    let turns = this.#queues.get(key);
-    if (turns === undefined) {
-      turns = new SerialQueue();
-      this.#queues.set(key, turns);
+    let queue = this.#queues.get(key);
+    if (queue === undefined) {
+      queue = new SerialQueue();
+      this.#queues.set(key, queue);
     }
     try {
-      return await turns.run(work);
+      return await queue.run(work);
     } finally {
-      if (turns.count === 0) this.#queues.delete(key);
+      if (queue.count === 0) this.#queues.delete(key);
     }
   }
 }

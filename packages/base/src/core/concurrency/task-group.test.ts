@@ -15,7 +15,7 @@ test("closing aborts the tasks, waits for all of them, and does not report their
   group.run(async (signal) => {
     await new Promise((resolve) => signal.addEventListener("abort", resolve));
     group.run(async () => {
-      for (let turn = 0; turn < 3; turn++) await new Promise(setImmediate);
+      for (let tick = 0; tick < 3; tick++) await new Promise(setImmediate);
       ended.push("started late");
     });
   });
@@ -27,15 +27,15 @@ test("closing aborts the tasks, waits for all of them, and does not report their
 test("a task that fails is reported, and the others continue", async () => {
   const failures: unknown[] = [];
   const group = new TaskGroup((error) => failures.push((error as Error).message));
-  const held = Promise.withResolvers<void>();
+  const pending = Promise.withResolvers<void>();
   let hasEnded = false;
   group.run(() => Promise.reject(new Error("broken")));
   group.run(async () => {
-    await held.promise;
+    await pending.promise;
     hasEnded = true;
   });
   const settled = group.waitForTasks();
-  setImmediate(() => held.resolve());
+  setImmediate(() => pending.resolve());
   await settled;
   assert.deepEqual([hasEnded, failures, group.signal.aborted], [true, ["broken"], false]);
 });

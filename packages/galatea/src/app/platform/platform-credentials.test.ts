@@ -61,8 +61,8 @@ after(async () => {
 
 /** Returns the outcome of a call to each service with these credentials. */
 async function outcomes(credentials: { accessKeyId: string; secretAccessKey: string; sessionToken?: string }) {
-  const told = (asked: Promise<unknown>) =>
-    asked.then(
+  const told = (call: Promise<unknown>) =>
+    call.then(
       () => "answered",
       (error: Error & { $metadata?: { httpStatusCode?: number } }) =>
         `${error.name} ${error.$metadata?.httpStatusCode}`,
@@ -125,22 +125,24 @@ test("an unsigned request gets 403 for every operation, before its body is read"
 
 test("bodies that wait for signature verification are limited to the request memory, which is released afterwards", async () => {
   const budget = memory.bytesMax;
-  const taken: ClientRequest[] = [];
+  const acquired: ClientRequest[] = [];
   const credential = `${key.accessKeyId}/20260101/us-east-1/sagemaker/aws4_request`;
   const authorization = `AWS4-HMAC-SHA256 Credential=${credential}, SignedHeaders=host, Signature=${"0".repeat(64)}`;
   const begin = () => {
     const headers = { authorization, "content-length": 6 * 2 ** 20 };
-    const asked = ask(`${platform.url}/endpoints/e/invocations`, { method: "POST", headers, agent: false });
-    taken.push(asked);
-    asked.write("x");
+    const outgoing = ask(`${platform.url}/endpoints/e/invocations`, { method: "POST", headers, agent: false });
+    acquired.push(outgoing);
+    outgoing.write("x");
     return new Promise<number>((resolve) => {
-      asked.once("response", (response) => resolve(response.resume().statusCode ?? 0)).once("error", () => resolve(0));
+      outgoing
+        .once("response", (response) => resolve(response.resume().statusCode ?? 0))
+        .once("error", () => resolve(0));
     });
   };
-  const answers = [];
-  for (let count = 0; count <= Math.floor(budget / (6 * 2 ** 20)); count++) answers.push(begin());
-  assert.equal(await Promise.race(answers), 503);
-  for (const asked of taken) asked.destroy();
+  const responses = [];
+  for (let count = 0; count <= Math.floor(budget / (6 * 2 ** 20)); count++) responses.push(begin());
+  assert.equal(await Promise.race(responses), 503);
+  for (const outgoing of acquired) outgoing.destroy();
   const signal = AbortSignal.timeout(testTimeoutMs);
   while (memory.usedBytes > 0) {
     signal.throwIfAborted();
@@ -151,15 +153,15 @@ test("bodies that wait for signature verification are limited to the request mem
 
 test("a presigned URL gives access to its object and to no other", async () => {
   const url = await getSignedUrl(new S3Client(at()), new GetObjectCommand({ Bucket: "bkt", Key: "k" }));
-  const answer = await fetch(url);
-  assert.equal(await answer.text(), "text");
+  const response = await fetch(url);
+  assert.equal(await response.text(), "text");
   assert.equal((await fetch(url.replace("/bkt/k", "/bkt/other"))).status, 403);
 });
 
 test("credentials from AssumeRole are accepted with their session token and rejected without it", async () => {
   const role = "arn:aws:iam::000000000000:role/AmazonSageMaker-DefaultRole";
-  const asked = new AssumeRoleCommand({ RoleArn: role, RoleSessionName: "session" });
-  const { Credentials: lent } = await new STSClient(at()).send(asked);
+  const requested = new AssumeRoleCommand({ RoleArn: role, RoleSessionName: "session" });
+  const { Credentials: lent } = await new STSClient(at()).send(requested);
   const session = { accessKeyId: lent?.AccessKeyId ?? "", secretAccessKey: lent?.SecretAccessKey ?? "" };
   assert.deepEqual(await outcomes({ ...session, sessionToken: lent?.SessionToken ?? "" }), allAnswered);
   assert.deepEqual(
@@ -174,9 +176,9 @@ test("a request that names one key and is signed with another is rejected", asyn
   const query = new URLSearchParams({ AWSAccessKeyId: key.accessKeyId, Expires: `${expires}`, Signature: signature });
   assert.equal((await fetch(`${platform.url}/bkt/k?${query.toString()}`)).status, 200);
   query.set("X-Amz-Credential", "SOMEBODY/20260101/us-east-1/s3/aws4_request");
-  const answer = await fetch(`${platform.url}/bkt/k?${query.toString()}`);
-  assert.equal(answer.status, 400);
-  assert.match(await answer.text(), /The request names more than one access key/);
+  const response = await fetch(`${platform.url}/bkt/k?${query.toString()}`);
+  assert.equal(response.status, 400);
+  assert.match(await response.text(), /The request names more than one access key/);
 });
 
 test("eight concurrent starts create one key for a data directory, in a file that only its owner can read", async () => {
@@ -198,13 +200,13 @@ test("a damaged credentials file is renamed, replaced by a new key, and logged",
   const source = findKeySource(null, {}, path);
   await mkdir(join(root, "damaged"));
   await writeFile(path, "[defau");
-  const told: string[] = [];
-  const [made] = await readOwnerKeys(
+  const reported: string[] = [];
+  const [created] = await readOwnerKeys(
     source,
-    createLogger((_, message) => told.push(message)),
+    createLogger((_, message) => reported.push(message)),
   );
-  assert.deepEqual(await readOwnerKeys(source, silentLogger), [made]);
-  assert.deepEqual(told, ["the platform's credentials are damaged; they are kept aside and replaced by new ones"]);
+  assert.deepEqual(await readOwnerKeys(source, silentLogger), [created]);
+  assert.deepEqual(reported, ["the platform's credentials are damaged; they are kept aside and replaced by new ones"]);
   assert.equal((await readdir(join(root, "damaged"))).length, 2);
 });
 

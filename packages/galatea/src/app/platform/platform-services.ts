@@ -54,9 +54,9 @@ export interface ServicesDependencies {
 /** Opens all AWS services for the gateway, and STS's sessions with their temporary credentials. */
 export async function platformServices(
   opening: AsyncDisposableStack,
-  parts: ServicesDependencies,
+  dependencies: ServicesDependencies,
 ): Promise<{ readonly services: readonly ServiceRow[]; readonly sessions: StsSessions }> {
-  const { hosting, store, logs, documents, series, scaled, topics, accountId, clock, logger } = parts;
+  const { hosting, store, logs, documents, series, scaled, topics, accountId, clock, logger } = dependencies;
   const identities = openIdentityStore(documents, logger);
   const iam = { store: identities, clock, randomBytes };
   await ensureRole(iam, accountId, executionRoleName);
@@ -69,18 +69,18 @@ export async function platformServices(
     newId: randomUUID,
     dashboards: openDashboardStore(documents, logger),
     requestBytesMax,
-    allowedOrigins: parts.allowedOrigins,
+    allowedOrigins: dependencies.allowedOrigins,
     store,
     s3Domain: null,
-    lists: parts.lists,
-    listsGroup: parts.listsGroup,
+    lists: dependencies.lists,
+    listsGroup: dependencies.listsGroup,
     ...(kept === undefined
       ? {}
       : {
           writers: new WriterQuotas({
             store: { kept },
-            writerOf: parts.writerOf,
-            bytesMax: parts.writerBytesMax,
+            writerOf: dependencies.writerOf,
+            bytesMax: dependencies.writerBytesMax,
             clock,
           }),
         }),
@@ -95,8 +95,8 @@ export async function platformServices(
     topics,
     sessions,
     executionRole,
-    stopping: parts.stopping,
-    streamAbort: parts.streamAbort,
+    stopping: dependencies.stopping,
+    streamAbort: dependencies.streamAbort,
     clock,
   });
   return { services, sessions };

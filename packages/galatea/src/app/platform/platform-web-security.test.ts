@@ -40,13 +40,18 @@ after(async () => {
   await rm(root, { recursive: true, force: true });
 });
 
-interface Answer {
+interface ReceivedResponse {
   readonly status: number;
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
   readonly body: string;
 }
 
-function send(method: string, path: string, headers: Readonly<Record<string, string>>, body = ""): Promise<Answer> {
+function send(
+  method: string,
+  path: string,
+  headers: Readonly<Record<string, string>>,
+  body = "",
+): Promise<ReceivedResponse> {
   return new Promise((resolve, reject) => {
     const request = ask(`${platform.url}${path}`, { method, headers, agent: false }, (response) => {
       let text = "";
@@ -152,9 +157,9 @@ test("a page of another port of this machine counts as another site", async () =
 
 test("a CORS preflight of another site gets 403 without access-control headers", async () => {
   const headers = { ...evil, "access-control-request-method": "DELETE" };
-  const { status, headers: answered } = await send("OPTIONS", "/bkt/page.html", headers);
+  const { status, headers: response } = await send("OPTIONS", "/bkt/page.html", headers);
   assert.equal(status, 403);
-  assert.equal(answered["access-control-allow-origin"], undefined);
+  assert.equal(response["access-control-allow-origin"], undefined);
 });
 
 test("pages of an allowed origin may use OpenAI's API and nothing else", async () => {
@@ -197,12 +202,12 @@ test("a stored page is served with nosniff and a sandbox policy, so that its scr
 test("the CONNECT proxy refuses connections to other programs of this machine", async () => {
   const { hostname: host, port } = new URL(platform.url);
   const status = await new Promise((resolve, reject) => {
-    const asked = ask({ host, port, method: "CONNECT", path: `127.0.0.1:${port}`, agent: false });
-    asked.once("connect", (response, socket) => {
+    const request = ask({ host, port, method: "CONNECT", path: `127.0.0.1:${port}`, agent: false });
+    request.once("connect", (response, socket) => {
       socket.destroy();
       resolve(response.statusCode);
     });
-    asked.once("error", reject).end();
+    request.once("error", reject).end();
   });
   assert.equal(status, 403);
 });

@@ -42,7 +42,7 @@ function open(port: number, serverLimits: PlatformServerLimits): Promise<Platfor
 interface Sending {
   readonly request: ClientRequest;
   /** Rejects if the connection ends without a response. */
-  readonly answered: Promise<IncomingMessage>;
+  readonly result: Promise<IncomingMessage>;
 }
 
 function begin(method: string, path: string, headers: Readonly<Record<string, string | number>>): Sending {
@@ -50,15 +50,15 @@ function begin(method: string, path: string, headers: Readonly<Record<string, st
   const answered = new Promise<IncomingMessage>((resolve, reject) => {
     request.once("response", resolve).once("error", reject);
   });
-  return { request, answered };
+  return { request, result: answered };
 }
 
-async function finish({ request, answered }: Sending): Promise<{ status: number; body: string }> {
+async function finish({ request, result: answered }: Sending): Promise<{ status: number; body: string }> {
   request.end();
-  const answer = await answered;
+  const response = await answered;
   let body = "";
-  for await (const chunk of answer.setEncoding("latin1")) body += chunk;
-  return { status: answer.statusCode ?? 0, body };
+  for await (const chunk of response.setEncoding("latin1")) body += chunk;
+  return { status: response.statusCode ?? 0, body };
 }
 
 const wait = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
@@ -84,7 +84,7 @@ test("a connection whose body stalls is closed after the time-out, and no bytes 
       const startedMs = performance.now();
       const sending = begin(method, path, { ...headers, "content-length": 1000 });
       sending.request.write("{".padEnd(500));
-      await assert.rejects(sending.answered, { code: "ECONNRESET" }, path);
+      await assert.rejects(sending.result, { code: "ECONNRESET" }, path);
       const tookMs = performance.now() - startedMs;
       assert.ok(tookMs >= stallTimeoutMs * 0.9, `${path} ended after ${tookMs} ms`);
     }),
@@ -122,7 +122,7 @@ test("requests that arrive while a platform recovers the previous run's state wa
         sending.request.once("socket", (socket) => socket.once("connect", () => resolve(false))),
       );
       sending.request.write("early");
-      const refused = sending.answered.then(
+      const refused = sending.result.then(
         () => false,
         (error: NodeJS.ErrnoException) => error.code === "ECONNREFUSED",
       );

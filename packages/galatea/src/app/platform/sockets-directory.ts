@@ -13,10 +13,10 @@ export async function openSocketsDirectory(recordsDirectory: string): Promise<st
   const former = await readNote(notePath);
   if (former !== null && (await isOurs(former))) return former;
   // The name is written before the directory is created, so that a crash in between leaves no unknown directory.
-  const made = join(tmpdir(), `galatea-${randomBytes(3).toString("hex")}`);
-  await writeFile(notePath, made);
-  await mkdir(made, { mode: 0o700 });
-  return made;
+  const created = join(tmpdir(), `galatea-${randomBytes(3).toString("hex")}`);
+  await writeFile(notePath, created);
+  await mkdir(created, { mode: 0o700 });
+  return created;
 }
 
 /**

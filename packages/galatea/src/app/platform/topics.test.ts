@@ -120,9 +120,9 @@ async function subscribed({ topics, pages }: Bench, hook: { url: string; receive
   await topics.create(topic);
   await topics.subscribe({ ...plain, ...terms, endpoint: hook.url });
   await eventually(() => hook.received.length === 1);
-  const asked = JSON.parse(hook.received[0]?.body ?? "") as Record<string, string>;
-  await pages((asked["SubscribeURL"] ?? "").replace("http://platform.test:1", ""));
-  return asked;
+  const requested = JSON.parse(hook.received[0]?.body ?? "") as Record<string, string>;
+  await pages((requested["SubscribeURL"] ?? "").replace("http://platform.test:1", ""));
+  return requested;
 }
 
 /** Verifies a message as documented for receivers of SNS messages. */
@@ -138,9 +138,9 @@ async function verified({ pages }: Bench, message: Record<string, string>): Prom
 test("an SNS endpoint confirms by the URL that it was sent, and then receives signed messages", async (t) => {
   const hook = await receiver(t);
   await using bench = await open(t);
-  const asked = await subscribed(bench, hook);
-  assert.equal(asked["Type"], "SubscriptionConfirmation");
-  assert.ok(await verified(bench, asked));
+  const requested = await subscribed(bench, hook);
+  assert.equal(requested["Type"], "SubscriptionConfirmation");
+  assert.ok(await verified(bench, requested));
   for (const signatureVersion of ["1", "2"] as const) {
     await bench.topics.change(arn, (before) => ({ ...before, signatureVersion }));
     const attributes = { kind: { Type: "String", Value: "x" } };
@@ -213,15 +213,15 @@ test("published messages that were not delivered are delivered after a restart, 
     await bench.topics.publish({ topicArn: arn, subject: null, text: "first", attributes: {} });
     await eventually(() => hook.received.length === 2);
     await eventually(() => ![...documents.held.values()].some(({ kind }) => kind === "sns-delivery"));
-    for (const said of ["second", "third", "fourth"]) {
-      await bench.topics.publish({ topicArn: arn, subject: null, text: said, attributes: {} });
+    for (const text of ["second", "third", "fourth"]) {
+      await bench.topics.publish({ topicArn: arn, subject: null, text, attributes: {} });
     }
     await eventually(() => hook.received.length === 4);
   }
   await using bench = await open(t, { documents, directory });
   await eventually(() => ![...documents.held.values()].some(({ kind }) => kind === "sns-delivery"));
-  const heard = hook.received.slice(4).map(({ body }) => (JSON.parse(body) as { Message: string }).Message);
-  assert.deepEqual(heard.toSorted(), ["fourth", "second", "third"]);
+  const received = hook.received.slice(4).map(({ body }) => (JSON.parse(body) as { Message: string }).Message);
+  assert.deepEqual(received.toSorted(), ["fourth", "second", "third"]);
   assert.ok(await verified(bench, JSON.parse(hook.received.at(-1)?.body ?? "") as Record<string, string>));
 });
 
@@ -268,8 +268,8 @@ test("a filter policy drops messages only for its own subscription, and the drop
   await subscribed(bench, all, { isRaw: true });
   const filter = { policy: '{"kind":["wanted"]}', scope: "MessageBody" } as const;
   await subscribed(bench, some, { isRaw: true, filter });
-  for (const said of ['{"kind":"other"}', "no JSON", '{"kind":"wanted"}']) {
-    await bench.topics.publish({ topicArn: arn, subject: null, text: said, attributes: {} });
+  for (const text of ['{"kind":"other"}', "no JSON", '{"kind":"wanted"}']) {
+    await bench.topics.publish({ topicArn: arn, subject: null, text, attributes: {} });
   }
   await eventually(() => all.received.length === 4 && some.received.length === 2);
   assert.equal(some.received[1]?.body, '{"kind":"wanted"}');
@@ -366,12 +366,14 @@ test("deliveries are logged in SNS's format when the topic's feedback roles requ
   await bench.topics.change(arn, (before) => ({ ...before, feedback }));
   const messageId = await publish("taken");
   await eventually(() => bench.logged.length === 2);
-  const [failed, taken] = bench.logged.map(({ text }) => JSON.parse(text) as Record<string, Record<string, unknown>>);
+  const [failed, acquired] = bench.logged.map(
+    ({ text }) => JSON.parse(text) as Record<string, Record<string, unknown>>,
+  );
   assert.deepEqual(
     bench.logged.map(({ group }) => group),
     ["sns/us-east-1/000000000000/told/Failure", "sns/us-east-1/000000000000/told"],
   );
-  const { dwellTimeMs, deliveryId, ...delivery } = taken?.["delivery"] ?? {};
+  const { dwellTimeMs, deliveryId, ...delivery } = acquired?.["delivery"] ?? {};
   assert.ok(typeof dwellTimeMs === "number" && typeof deliveryId === "string");
   assert.deepEqual(delivery, {
     destination: hook.url,
@@ -379,10 +381,10 @@ test("deliveries are logged in SNS's format when the topic's feedback roles requ
     attempts: 1,
     statusCode: 200,
   });
-  const { timestamp, ...notification } = taken?.["notification"] ?? {};
+  const { timestamp, ...notification } = acquired?.["notification"] ?? {};
   assert.match(String(timestamp), /^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{3}$/);
   const messageMD5Sum = createHash("md5").update("taken").digest("hex");
   assert.deepEqual(notification, { messageMD5Sum, messageId, topicArn: arn });
-  assert.deepEqual([taken?.["status"], failed?.["status"]], ["SUCCESS", "FAILURE"]);
+  assert.deepEqual([acquired?.["status"], failed?.["status"]], ["SUCCESS", "FAILURE"]);
   assert.deepEqual([failed?.["delivery"]?.["statusCode"], failed?.["delivery"]?.["attempts"]], [400, 1]);
 });

@@ -20,7 +20,7 @@ const algorithmMsMax = 60_000;
 /**
  * The backends of `serve`, with which `validate` also checks models. The first backend that can run a model is used.
  */
-export const backendRows: readonly ((parts: BackendDependencies) => Backend)[] = [
+export const backendRows: readonly ((dependencies: BackendDependencies) => Backend)[] = [
   pythonRow,
   onnxRuntimeRow,
   () => algorithmRow("linear_learner"),
@@ -31,8 +31,8 @@ export const backendRows: readonly ((parts: BackendDependencies) => Backend)[] =
   filRow,
 ];
 
-function pythonRow(parts: BackendDependencies): Backend {
-  const { options, log, directories, gpus } = parts;
+function pythonRow(dependencies: BackendDependencies): Backend {
+  const { options, log, directories, gpus } = dependencies;
   const { python, backendDirectory } = options;
   // The operator's own backends have priority, as in Triton.
   const findRunner: FindPythonRunner = async (backend) => {
@@ -47,7 +47,7 @@ function pythonRow(parts: BackendDependencies): Backend {
   };
   return lazyBackend({
     name: "python",
-    open: (signal) => openPythonBackend({ ...parts, findRunner }, signal),
+    open: (signal) => openPythonBackend({ ...dependencies, findRunner }, signal),
     mayWarmUp: async () => options.pythonPackages.length > 0 || (await isPythonInstalled({ python, log, directories })),
     runs: async (backend) => (await findRunner(backend)) !== null,
     check: async (source, config) => {

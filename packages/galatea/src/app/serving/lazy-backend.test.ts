@@ -4,21 +4,21 @@ import type { Backend } from "@galatea/server/backends";
 import { lazyBackend } from "./lazy-backend.ts";
 
 function lazy(mayWarmUp?: () => Promise<boolean>) {
-  const told: string[] = [];
+  const reported: string[] = [];
   const unasked = () => Promise.reject(new Error("no model was requested"));
   const real: Backend = {
     name: "echo",
     complete: unasked,
     estimateBytes: unasked,
     load: unasked,
-    warmUp: () => Promise.resolve(void told.push("warm")),
+    warmUp: () => Promise.resolve(void reported.push("warm")),
     [Symbol.asyncDispose]: () => Promise.resolve(),
   };
   const open = () => {
-    told.push("opened");
+    reported.push("opened");
     return Promise.resolve(real);
   };
-  return { backend: lazyBackend({ name: "echo", open, ...(mayWarmUp && { mayWarmUp }) }), told };
+  return { backend: lazyBackend({ name: "echo", open, ...(mayWarmUp && { mayWarmUp }) }), told: reported };
 }
 
 test("a backend is warmed up at the start only if mayWarmUp returns true", async () => {

@@ -5,7 +5,7 @@ import { LineWriter, type LineTarget } from "./line-writer.ts";
 
 /** A target that accepts each text only when the test calls `takes`. */
 class SlowReader implements LineTarget {
-  taken = "";
+  acquired = "";
   now = "";
   readonly lost: string[] = [];
   #next: (() => void) | null = null;
@@ -14,7 +14,7 @@ class SlowReader implements LineTarget {
     return new Promise((resolve, reject) => {
       this.#next = () => {
         if (text.includes("bad")) return reject(new Error("no"));
-        this.taken += text;
+        this.acquired += text;
         resolve();
       };
     });
@@ -50,7 +50,7 @@ test("log lines are written in order, and dropped lines are replaced by their co
       for (let round = 0; round < 5; round++) await reader.takes();
       await end;
       let expected = 0;
-      for (const line of reader.taken.split("\n").slice(0, -1)) {
+      for (const line of reader.acquired.split("\n").slice(0, -1)) {
         const dropped = /^\((\d+) dropped\)$/.exec(line)?.[1];
         if (dropped !== undefined) expected += Number(dropped);
         else assert.equal(Number.parseInt(line, 10), expected++);
@@ -68,7 +68,7 @@ test("a failed write loses its own lines and no later ones", async () => {
   await reader.takes();
   await reader.takes();
   await writer.written();
-  assert.deepEqual([reader.lost, reader.taken], [["bad\n"], "good\n"]);
+  assert.deepEqual([reader.lost, reader.acquired], [["bad\n"], "good\n"]);
 });
 
 test("writeNow writes pending lines synchronously at the end of the process", async () => {

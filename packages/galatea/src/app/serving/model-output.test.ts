@@ -6,11 +6,11 @@ import { modelOutput } from "./model-output.ts";
 
 test("a line of model output is printed unchanged, and lines that a slow reader does not accept are dropped and counted", async () => {
   const written: string[] = [];
-  let taken: () => void = () => {};
+  let consumed: () => void = () => {};
   const stream = new Writable({
     write(chunk: Buffer, _encoding, done) {
       written.push(chunk.toString());
-      taken = done;
+      consumed = done;
     },
   });
   const print = modelOutput(stream);
@@ -21,10 +21,10 @@ test("a line of model output is printed unchanged, and lines that a slow reader 
   for (let index = 0; index < 1000; index++) print(long);
   await endOfTurn();
   assert.ok(stream.writableLength < 1_100_000, String(stream.writableLength));
-  while (stream.writableLength > 0) taken();
+  while (stream.writableLength > 0) consumed();
   print("afterwards");
   await endOfTurn();
-  taken();
+  consumed();
   assert.match(written.at(-2)!, /^\.\.\. \d{3} lines of model output dropped/);
   assert.equal(written.at(-1), "afterwards\n");
 });

@@ -40,10 +40,10 @@ test("the GPU build of ONNX Runtime is found in the installed environment, and L
     "warning: models of backend 'tensorflow' without KIND_GPU run on the CPU, and on the GPUs after: galatea model add tensorflow-gpu",
   ]);
 
-  const place = await frameworkLocation(frameworks, frameworkByName("onnxruntime-gpu")!);
-  const packages = join(place.directory, "lib", "python3.11", "site-packages");
+  const location = await frameworkLocation(frameworks, frameworkByName("onnxruntime-gpu")!);
+  const packages = join(location.directory, "lib", "python3.11", "site-packages");
   await mkdir(packages, { recursive: true });
-  await writeFile(join(place.directory, "ready"), "");
+  await writeFile(join(location.directory, "ready"), "");
   await assert.rejects(findOnnxGpuLibrary(looked), {
     code: "UNAVAILABLE",
     message: /contains no libonnxruntime\.so: /,

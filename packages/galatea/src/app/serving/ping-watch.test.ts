@@ -61,11 +61,11 @@ test("a server with --end-without-pings-secs keeps running while its models load
   const exited = once(child, "exit");
   const ping = () =>
     new Promise<boolean>((resolve) => {
-      const asked = request({ socketPath, path: "/ping", agent: false }, (response) => {
+      const outgoing = request({ socketPath, path: "/ping", agent: false }, (response) => {
         response.resume();
         resolve(response.statusCode === 200);
       });
-      asked.on("error", () => resolve(false)).end();
+      outgoing.on("error", () => resolve(false)).end();
     });
   while (child.exitCode === null && !(await ping())) await new Promise((resolve) => setTimeout(resolve, 10));
   const [code] = (await exited) as [number];

@@ -29,31 +29,34 @@ export interface PythonDependencies {
  * Returns the interpreter for models: the one of `--python`, or that of this product's own environment, which is
  * created once.
  */
-export async function findPython(parts: PythonDependencies, signal = new AbortController().signal): Promise<string> {
-  if (parts.python !== null) return parts.python;
-  return await prepare(parts, { packages: ownPackages, pythons: knownPythons, wheelsOnly: false }, signal);
+export async function findPython(
+  dependencies: PythonDependencies,
+  signal = new AbortController().signal,
+): Promise<string> {
+  if (dependencies.python !== null) return dependencies.python;
+  return await prepare(dependencies, { packages: ownPackages, pythons: knownPythons, wheelsOnly: false }, signal);
 }
 
 /**
  * Returns the directory of an environment with the requested packages in addition to `ownPackages`; null if none are
  * requested. The environment is created once for each list of packages, and locked while this process runs.
  */
-async function packagesDirectory(parts: PythonBackendDependencies, signal: AbortSignal): Promise<string | null> {
-  const { options, log, directories } = parts;
+async function packagesDirectory(dependencies: PythonBackendDependencies, signal: AbortSignal): Promise<string | null> {
+  const { options, log, directories } = dependencies;
   const { pythonPackages: packages, python, pythonEnvironmentsBytes: bytesMax } = options;
   if (packages.length === 0) return null;
   const { DirectoryCache, createPythonEnvironment } = await import("@galatea/server/backends/python");
   const directory = join(directories.root, "python-packages");
   const kept = new DirectoryCache({ directory, bytesMax, clock: systemClock });
-  const wanted = {
+  const desired = {
     // The requested packages come first, so that an installer's errors name them.
     packages: [...packages, ...ownPackages],
     pythons: python === null ? knownPythons : [python],
     wheelsOnly: true,
   };
-  const name = createHash("sha256").update(JSON.stringify(wanted)).digest("hex").slice(0, 32);
+  const name = createHash("sha256").update(JSON.stringify(desired)).digest("hex").slice(0, 32);
   const make = async (files: string) => {
-    await createPythonEnvironment(files, { ...wanted, ...installing(log), signal });
+    await createPythonEnvironment(files, { ...desired, ...installing(log), signal });
     return null;
   };
   try {
@@ -81,12 +84,12 @@ interface RequestedPython {
 
 async function prepare(
   { log, directories }: PythonDependencies,
-  wanted: RequestedPython,
+  desired: RequestedPython,
   signal: AbortSignal,
 ): Promise<string> {
   const { preparePythonEnvironment } = await import("@galatea/server/backends/python");
   return await preparePythonEnvironment({
-    ...wanted,
+    ...desired,
     dataDirectory: directories.root,
     ...installing(log),
     signal,
@@ -110,11 +113,14 @@ export interface PythonBackendDependencies extends BackendDependencies {
   readonly findRunner: FindPythonRunner;
 }
 
-export async function openPythonBackend(parts: PythonBackendDependencies, signal: AbortSignal): Promise<Backend> {
-  const { options, plan, gpus, directories, log, findRunner, onConfinement } = parts;
+export async function openPythonBackend(
+  dependencies: PythonBackendDependencies,
+  signal: AbortSignal,
+): Promise<Backend> {
+  const { options, plan, gpus, directories, log, findRunner, onConfinement } = dependencies;
   const { createPythonBackend, environmentDefaults, pythonBackendDefaults } =
     await import("@galatea/server/backends/python");
-  const tenants = tenantOptions(parts);
+  const tenants = tenantOptions(dependencies);
   const python = { python: options.python, log, directories };
   return createPythonBackend({
     ...pythonBackendDefaults,
@@ -126,7 +132,7 @@ export async function openPythonBackend(parts: PythonBackendDependencies, signal
     instancesOnDemandMax: options.pythonInstancesOnDemand,
     onConfinement,
     python: await findPython(python, signal),
-    packagesDirectory: await packagesDirectory(parts, signal),
+    packagesDirectory: await packagesDirectory(dependencies, signal),
     gpuCount: gpus.count,
     gpuBytesOf: gpus.bytesOf,
     pythonEnv: withThreads(withGpuOrder(modelEnvironment(), gpus.count), options.pythonThreads),

@@ -17,7 +17,7 @@ export function scriptPackagesDirectory({ root }: DataDirectories): string {
  * Returns the installer of the packages that model scripts require. Each list of packages is installed once for all
  * containers with the same data directory.
  */
-export function scriptPackages(parts: {
+export function scriptPackages(dependencies: {
   readonly directories: DataDirectories;
   readonly log: Logger;
   /**
@@ -25,7 +25,7 @@ export function scriptPackages(parts: {
    */
   readonly bytesMax: number;
 }): PackageKeeper {
-  const { directories, log, bytesMax } = parts;
+  const { directories, log, bytesMax } = dependencies;
   let kept: DirectoryCache | null = null;
   return async (name, packages) => {
     const { addPackages, frameworkByName, DirectoryCache } = await import("@galatea/server/backends/python");

@@ -47,15 +47,15 @@ type ReloadCertificates = () => Promise<void>;
  * without TLS.
  */
 export async function openListeners(
-  parts: ListenerDependencies,
+  dependencies: ListenerDependencies,
   opened: Listener[],
 ): Promise<ReloadCertificates | null> {
-  const { budget, options, log } = parts;
+  const { budget, options, log } = dependencies;
   const limits: HttpLimits = { ...defaultHttpLimits, inputBytesMax: options.httpMaxInputSize };
   if (options.allowHttp) {
     const { httpAddress: host, httpPort: port } = options;
     const listener = await openKserveHttp({
-      engine: parts.engine,
+      engine: dependencies.engine,
       limits,
       budget,
       clock: systemClock,
@@ -69,7 +69,7 @@ export async function openListeners(
   }
   let reload: ReloadCertificates | null = null;
   if (options.allowGrpc) {
-    const listener = await openGrpc(parts);
+    const listener = await openGrpc(dependencies);
     opened.push(listener);
     log.info(`Started GRPCInferenceService at ${options.grpcAddress}:${listener.port}`);
     if (usesTls(options)) reload = async () => listener.replaceTls(await readTls(options));
@@ -77,7 +77,7 @@ export async function openListeners(
   if (options.allowMetrics) {
     const host = options.metricsAddress ?? options.httpAddress;
     const listener = await openMetricsHttp({
-      text: parts.metrics.text,
+      text: dependencies.metrics.text,
       logger: log,
       limits,
       budget,
@@ -87,8 +87,8 @@ export async function openListeners(
     opened.push(listener);
     log.info(`Started Metrics Service at ${host}:${listener.port}`);
   }
-  if (options.container !== null && parts.frontEnd !== null)
-    opened.push(await openContract(parts, options.container, parts.frontEnd, limits));
+  if (options.container !== null && dependencies.frontEnd !== null)
+    opened.push(await openContract(dependencies, options.container, dependencies.frontEnd, limits));
   return reload;
 }
 

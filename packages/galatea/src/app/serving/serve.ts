@@ -197,8 +197,8 @@ async function loadAtStart(
   signal: AbortSignal,
 ): Promise<boolean> {
   const explicit = options.modelControlMode === "explicit" || plan !== null;
-  const wanted = [...(plan?.loadModels ?? []), ...options.loadModel];
-  const failed = await engine.loadAtStart(!explicit || wanted.includes("*") ? "all" : wanted, signal);
+  const desired = [...(plan?.loadModels ?? []), ...options.loadModel];
+  const failed = await engine.loadAtStart(!explicit || desired.includes("*") ? "all" : desired, signal);
   signal.throwIfAborted();
   if (failed.length === 0) return true;
   log.error(`failed to load: ${failed.join(", ")}`);

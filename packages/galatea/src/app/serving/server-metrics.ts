@@ -79,9 +79,9 @@ export function createServerMetrics(options: {
       refreshGpus();
       let text = registry.print();
       let inTurn = 0;
-      for (const piece of families.print()) {
-        text += piece;
-        inTurn += piece.length;
+      for (const segment of families.print()) {
+        text += segment;
+        inTurn += segment.length;
         if (inTurn < textInTurn) continue;
         inTurn = 0;
         await setImmediate();

@@ -28,8 +28,8 @@ export interface ServingDependencies extends BackendDependencies {
 }
 
 /** Creates the engine with its backends and catalogs. Loads no models. */
-export function createServingEngine(parts: ServingDependencies, rows = backendRows): EngineCore {
-  const { options, budget, plan, log, metrics, directories, gpus } = parts;
+export function createServingEngine(dependencies: ServingDependencies, rows = backendRows): EngineCore {
+  const { options, budget, plan, log, metrics, directories, gpus } = dependencies;
   const read = {
     configName: options.modelConfigName,
     autoComplete: options.autoComplete,
@@ -46,7 +46,7 @@ export function createServingEngine(parts: ServingDependencies, rows = backendRo
     explicitControl: options.modelControlMode === "explicit" || plan !== null,
     strictReadiness: options.strictReadiness,
     autoComplete: options.autoComplete,
-    backends: rows.map((row) => row(parts)),
+    backends: rows.map((row) => row(dependencies)),
     backendConfig: (backend) => backendConfig(options, backend),
     catalog:
       opened !== null && options.container !== null

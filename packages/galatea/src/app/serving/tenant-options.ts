@@ -42,11 +42,11 @@ export function tenantOptions({ options, plan, directories }: BackendDependencie
 
 /** Returns the paths at which code for SageMaker's containers expects a container's files. */
 function fixedPaths(mlRoot: string, opened: OpenedContainer | null): readonly FixedPath[] {
-  const place = "/opt/ml";
+  const location = "/opt/ml";
   // An archive for Triton is a repository. Any other archive is the model itself.
-  const model: FixedPath = { path: join(place, "model"), leadsTo: opened === null ? "around-model" : "model" };
+  const model: FixedPath = { path: join(location, "model"), leadsTo: opened === null ? "around-model" : "model" };
   const shared = (opened?.readPaths ?? []).map((directory) => ({
-    path: join(place, relative(mlRoot, directory)),
+    path: join(location, relative(mlRoot, directory)),
     leadsTo: { directory },
   }));
   return [model, ...shared];

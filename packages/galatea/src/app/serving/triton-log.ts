@@ -44,8 +44,8 @@ export function createTritonLog(options: LogOptions): TritonLog {
   };
   const open = (target: LineTarget) => {
     const droppedLine = (count: number) => {
-      const told = `${count} log lines were dropped: the reader is too slow`;
-      return `${formatTritonLine(new Date(), "warning", told, undefined, options)}\n`;
+      const reported = `${count} log lines were dropped: the reader is too slow`;
+      return `${formatTritonLine(new Date(), "warning", reported, undefined, options)}\n`;
     };
     const writer = new LineWriter(target, { waitingCharsMax, droppedLine });
     process.once("exit", () => writer.writeNow());

@@ -24,11 +24,11 @@ export function withHeaders<Command extends object>(
   command: Command,
   headers: Readonly<Record<string, string | undefined>>,
 ): Command {
-  const given = Object.entries(headers).filter((entry): entry is [string, string] => entry[1] !== undefined);
+  const input = Object.entries(headers).filter((entry): entry is [string, string] => entry[1] !== undefined);
   (command as unknown as Middlewares).middlewareStack.add(
     (next) => (args) => {
       const request = args.request as { headers: Record<string, string> };
-      for (const [name, value] of given) request.headers[name] = value;
+      for (const [name, value] of input) request.headers[name] = value;
       return next(args);
     },
     { step: "build", name: "objectHeaders" },

@@ -257,8 +257,8 @@ class S3Store implements BucketStore {
     let received: ReceivedBody;
     try {
       const { signal, released, expect } = options;
-      const wanted = { digests: requiredDigests(expect), signal, released, bytesMax: bodyBytesMax };
-      received = await receiveBody(path, body, this.#pool, wanted);
+      const desired = { digests: requiredDigests(expect), signal, released, bytesMax: bodyBytesMax };
+      received = await receiveBody(path, body, this.#pool, desired);
     } finally {
       body.destroy();
     }
@@ -279,7 +279,7 @@ class S3Store implements BucketStore {
     const checksumHeaders = Object.fromEntries(
       Object.entries(checksums).map(([name, value]) => [`x-amz-checksum-${name}`, value]),
     );
-    const whole = chunks === null ? null : Buffer.concat(chunks);
+    const complete = chunks === null ? null : Buffer.concat(chunks);
     for (const chunk of chunks ?? []) options.released?.(chunk);
     let file: Readable | null = null;
     return {
@@ -289,7 +289,7 @@ class S3Store implements BucketStore {
       checksumHeaders,
       bytes: () => {
         file?.destroy();
-        return whole ?? (file = createReadStream(path));
+        return complete ?? (file = createReadStream(path));
       },
       async [Symbol.asyncDispose]() {
         file?.destroy();

@@ -97,8 +97,8 @@ export function documentsContract(
     const version = await documents.write([put("a", "0", "absent")]);
     const outcomes = await Promise.allSettled([1, 2, 3].map((each) => documents.write([put("a", `${each}`, version)])));
     assert.equal(outcomes.filter(({ status }) => status === "fulfilled").length, 1);
-    const made = outcomes.findIndex(({ status }) => status === "fulfilled");
-    assert.equal((await documents.get("thing", "a"))?.body, `${made + 1}`);
+    const created = outcomes.findIndex(({ status }) => status === "fulfilled");
+    assert.equal((await documents.get("thing", "a"))?.body, `${created + 1}`);
   });
 
   test(`${name}: a listing is sorted by key or by an order, ascending or descending, in pages`, async () => {
@@ -187,12 +187,12 @@ export function documentsContract(
 
 /** Reads batches until one has the given version or a later one. */
 async function toldUntil(batches: AsyncIterator<ChangeBatch>, version: number): Promise<readonly ChangeBatch[]> {
-  const told: ChangeBatch[] = [];
+  const reported: ChangeBatch[] = [];
   for (;;) {
     const { value, done } = await batches.next();
     assert.ok(done !== true, "changes have no end");
-    told.push(value);
-    if (value.version >= version) return told;
+    reported.push(value);
+    if (value.version >= version) return reported;
   }
 }
 
@@ -209,8 +209,8 @@ function changesContract(
     const since = await documents.write([put("a", "1", "absent"), put("b", "1", "absent")]);
     await documents.write([put("a", "2", "any")]);
     const last = await documents.write([remove("b", "any"), put("c", "1", "absent")]);
-    const leaving = new AbortController();
-    const batches = documents.changes(since, leaving.signal)[Symbol.asyncIterator]();
+    const disconnect = new AbortController();
+    const batches = documents.changes(since, disconnect.signal)[Symbol.asyncIterator]();
     const before = await toldUntil(batches, last);
     assert.deepEqual(told(before), [
       ["a", "2"],
@@ -228,9 +228,9 @@ function changesContract(
       version: next,
       document: { kind: "thing", key: "d", version: next, body: "1" },
     });
-    const gone = batches.next();
-    leaving.abort(new Error("left"));
-    await assert.rejects(gone, /left/);
+    const removed = batches.next();
+    disconnect.abort(new Error("left"));
+    await assert.rejects(removed, /left/);
   });
 
   test(`${name}: a slow reader gets the current documents in limited batches that split no write`, async () => {
@@ -268,9 +268,9 @@ function changesContract(
     const last = await documents.write([put("a", "2", "absent")]);
     const batches = await toldUntil(documents.changes(0, new AbortController().signal)[Symbol.asyncIterator](), last);
     assert.deepEqual(told(batches), [["a", "2"]]);
-    const leaving = new AbortController();
-    const waiting = documents.changes(last, leaving.signal)[Symbol.asyncIterator]().next();
-    leaving.abort(new Error("left"));
+    const disconnect = new AbortController();
+    const waiting = documents.changes(last, disconnect.signal)[Symbol.asyncIterator]().next();
+    disconnect.abort(new Error("left"));
     await assert.rejects(waiting, /left/);
     const left = AbortSignal.abort(new Error("left before"));
     await assert.rejects(documents.changes(0, left)[Symbol.asyncIterator]().next(), /left before/);
@@ -279,20 +279,20 @@ function changesContract(
   test(`${name}: old deletions are dropped over a limit, and a reader from before them gets an error`, async () => {
     await using subject = await opened({ deletionsMax: 4 });
     const { documents } = subject;
-    const begun = await documents.write([put("kept", "", "absent")]);
-    let last = begun;
+    const started = await documents.write([put("kept", "", "absent")]);
+    let last = started;
     for (let index = 0; index < 12; index++) {
       await documents.write([put(`${index}`, "", "absent")]);
       last = await documents.write([remove(`${index}`, "any")]);
     }
     const never = new AbortController().signal;
-    const asked = documents.changes(begun, never)[Symbol.asyncIterator]().next();
-    await assert.rejects(asked, ChangesForgotten);
+    const call = documents.changes(started, never)[Symbol.asyncIterator]().next();
+    await assert.rejects(call, ChangesForgotten);
     assert.deepEqual(await keys(documents), ["kept"]);
     assert.equal(await documents.version(), last);
     const recent = await toldUntil(documents.changes(last - 1, never)[Symbol.asyncIterator](), last);
     assert.deepEqual(told(recent), [["11", null]]);
     const again = await subject.reopen();
-    await assert.rejects(again.changes(begun, never)[Symbol.asyncIterator]().next(), ChangesForgotten);
+    await assert.rejects(again.changes(started, never)[Symbol.asyncIterator]().next(), ChangesForgotten);
   });
 }

@@ -13,9 +13,9 @@ import { testTimeoutMs } from "@galatea/base/core/eventually-fixture.ts";
 export interface RecordedTransition<World, Found> {
   readonly what: string;
   /** Creates the initial state, without crashes. */
-  readonly given?: (world: World) => Promise<unknown>;
+  readonly given?: (fixture: World) => Promise<unknown>;
   /** Requests the transition. Resolves when it is acknowledged. */
-  readonly ask: (world: World) => Promise<unknown>;
+  readonly request: (fixture: World) => Promise<unknown>;
   /** Other results that are allowed if the crash happens before the acknowledgement; none by default. */
   readonly orElse?: readonly Found[];
   readonly end: Found;
@@ -32,18 +32,18 @@ export interface RecordedMachine<World extends AsyncDisposable, Outside, Found, 
   /**
    * Returns the state outside the documents that a crash at this moment leaves: files, external processes, the time.
    */
-  readonly outside: (world: World) => Outside;
+  readonly outside: (fixture: World) => Outside;
   /** Reports changes outside the documents. The platform crashes after each of them, too. */
-  readonly watch?: (world: World, changed: () => void) => Disposable;
+  readonly watch?: (fixture: World, changed: () => void) => Disposable;
   /** Resolves when no transition is in progress. */
-  readonly settled: (world: World) => Promise<unknown>;
+  readonly settled: (fixture: World) => Promise<unknown>;
   /**
    * Returns the observed state: states, running instances, documents, files. It is polled until it equals the expected
    * state.
    */
-  readonly found: (world: World, memory: DocumentMemory) => Promise<Found>;
+  readonly found: (fixture: World, memory: DocumentMemory) => Promise<Found>;
   /** Names of the rows that test each transition of the machine. */
-  readonly moves: Readonly<Record<Move, readonly string[]>>;
+  readonly steps: Readonly<Record<Move, readonly string[]>>;
   readonly rows: readonly RecordedTransition<World, Found>[];
   /** Number of crashes that are tested concurrently; 1 by default. */
   readonly atOnce?: number;
@@ -54,22 +54,22 @@ export function recordedTransitionsContract<World extends AsyncDisposable, Outsi
 ): void {
   test(`${machine.name}: each transition has a row in the table of kills`, () => {
     const rows = new Set(machine.rows.map(({ what }) => what));
-    for (const [move, names] of Object.entries<readonly string[]>(machine.moves)) {
-      assert.ok(names.length > 0, move);
-      for (const name of names) assert.ok(rows.delete(name) || isNamedTwice(machine, name), `${move}: ${name}`);
+    for (const [step, names] of Object.entries<readonly string[]>(machine.steps)) {
+      assert.ok(names.length > 0, step);
+      for (const name of names) assert.ok(rows.delete(name) || isNamedTwice(machine, name), `${step}: ${name}`);
     }
     assert.deepEqual([...rows], [], "rows that make no move");
   });
   for (const row of machine.rows) {
     test(`${machine.name}: ${row.what}; killed after any of its writes, the platform reaches the right state`, async () => {
-      const { lives, acknowledgedCount } = await firstLife(machine, row);
+      const { runs: lives, acknowledgedCount } = await firstLife(machine, row);
       assert.ok(lives.length >= row.writesMin, `${lives.length} writes`);
       const left = [...lives.entries()];
       const one = async () => {
         for (let next = left.shift(); next !== undefined; next = left.shift()) {
-          const [index, life] = next;
+          const [index, run] = next;
           const isAcknowledged = index + 1 >= acknowledgedCount;
-          await nextLife(machine, row, { ...life, isAcknowledged, what: `write ${index + 1} of ${lives.length}` });
+          await nextLife(machine, row, { ...run, isAcknowledged, what: `write ${index + 1} of ${lives.length}` });
         }
       };
       await Promise.all(Array.from({ length: machine.atOnce ?? 1 }, one));
@@ -85,36 +85,36 @@ interface Left<Outside> {
 async function firstLife<World extends AsyncDisposable, Outside, Found, Move extends string>(
   machine: RecordedMachine<World, Outside, Found, Move>,
   row: RecordedTransition<World, Found>,
-): Promise<{ readonly lives: readonly Left<Outside>[]; readonly acknowledgedCount: number }> {
-  const lives: Left<Outside>[] = [];
+): Promise<{ readonly runs: readonly Left<Outside>[]; readonly acknowledgedCount: number }> {
+  const runs: Left<Outside>[] = [];
   let first: World | null = null;
-  const keep = (life: DocumentMemory) => {
-    if (first !== null) lives.push({ memory: life, outside: machine.outside(first) });
+  const keep = (run: DocumentMemory) => {
+    if (first !== null) runs.push({ memory: run, outside: machine.outside(first) });
   };
   const memory = new RememberedMemory(machine.kinds, keep);
-  await using world = await machine.open(memory, null);
-  first = world;
-  using _watching = machine.watch?.(world, () => keep(cloneDocumentMemory(memory)));
-  await row.given?.(world);
-  await machine.settled(world);
-  lives.length = 0;
-  await row.ask(world);
-  const acknowledgedCount = lives.length;
-  await machine.settled(world);
-  await comesTo(machine, { world, memory }, { may: [row.end], when: "without a death" });
-  return { lives: [...lives], acknowledgedCount };
+  await using fixture = await machine.open(memory, null);
+  first = fixture;
+  using _watching = machine.watch?.(fixture, () => keep(cloneDocumentMemory(memory)));
+  await row.given?.(fixture);
+  await machine.settled(fixture);
+  runs.length = 0;
+  await row.request(fixture);
+  const acknowledgedCount = runs.length;
+  await machine.settled(fixture);
+  await comesTo(machine, { world: fixture, memory }, { may: [row.end], when: "without a death" });
+  return { runs: [...runs], acknowledgedCount };
 }
 
 async function nextLife<World extends AsyncDisposable, Outside, Found, Move extends string>(
   machine: RecordedMachine<World, Outside, Found, Move>,
   row: RecordedTransition<World, Found>,
-  life: Left<Outside> & { readonly isAcknowledged: boolean; readonly what: string },
+  run: Left<Outside> & { readonly isAcknowledged: boolean; readonly what: string },
 ): Promise<void> {
-  const memory = cloneDocumentMemory(life.memory);
-  await using world = await machine.open(memory, life.outside);
-  await machine.settled(world);
-  const may = life.isAcknowledged ? [row.end] : [row.end, ...(row.orElse ?? [])];
-  await comesTo(machine, { world, memory }, { may, when: `after ${life.what}` });
+  const memory = cloneDocumentMemory(run.memory);
+  await using fixture = await machine.open(memory, run.outside);
+  await machine.settled(fixture);
+  const may = run.isAcknowledged ? [row.end] : [row.end, ...(row.orElse ?? [])];
+  await comesTo(machine, { world: fixture, memory }, { may, when: `after ${run.what}` });
 }
 
 async function comesTo<World extends AsyncDisposable, Outside, Found, Move extends string>(
@@ -133,7 +133,7 @@ async function comesTo<World extends AsyncDisposable, Outside, Found, Move exten
 }
 
 function isNamedTwice<World extends AsyncDisposable, Outside, Found, Move extends string>(
-  { moves, rows }: RecordedMachine<World, Outside, Found, Move>,
+  { steps: moves, rows }: RecordedMachine<World, Outside, Found, Move>,
   name: string,
 ): boolean {
   const names = Object.values<readonly string[]>(moves).flat();

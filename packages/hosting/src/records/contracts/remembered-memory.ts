@@ -6,12 +6,12 @@ import { DocumentMemory } from "../memory-documents.ts";
  * point.
  */
 export class RememberedMemory extends DocumentMemory {
-  readonly lives: DocumentMemory[] = [];
+  readonly runs: DocumentMemory[] = [];
   readonly #kinds: ReadonlySet<string> | null;
-  readonly #written: (life: DocumentMemory) => void;
+  readonly #written: (run: DocumentMemory) => void;
 
   /** `kinds`: copies are kept after writes that change documents of these kinds; null: after all writes. */
-  constructor(kinds: readonly string[] | null, written: (life: DocumentMemory) => void = () => {}) {
+  constructor(kinds: readonly string[] | null, written: (run: DocumentMemory) => void = () => {}) {
     super();
     this.#kinds = kinds === null ? null : new Set(kinds);
     this.#written = written;
@@ -20,9 +20,9 @@ export class RememberedMemory extends DocumentMemory {
   override write(changes: readonly DocumentChange[]): number {
     const version = super.write(changes);
     if (changes.some((change) => change.do !== "check" && this.#kinds?.has(change.kind) !== false)) {
-      const life = cloneDocumentMemory(this);
-      this.lives.push(life);
-      this.#written(life);
+      const run = cloneDocumentMemory(this);
+      this.runs.push(run);
+      this.#written(run);
     }
     return version;
   }

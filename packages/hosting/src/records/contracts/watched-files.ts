@@ -9,33 +9,33 @@ import { join } from "node:path";
  */
 export function onFileChanges(folder: string, changed: () => void): Disposable {
   const real = { ...fs };
-  const tell = (path: unknown) => {
+  const report = (path: unknown) => {
     if (String(path).startsWith(join(folder, "/"))) changed();
   };
-  const told =
-    <Given extends readonly unknown[], Result>(change: (...given: Given) => Promise<Result>) =>
-    async (...given: Given): Promise<Result> => {
-      const result = await change(...given);
-      tell(given[0]);
+  const reported =
+    <Given extends readonly unknown[], Result>(change: (...input: Given) => Promise<Result>) =>
+    async (...input: Given): Promise<Result> => {
+      const result = await change(...input);
+      report(input[0]);
       return result;
     };
-  const inHalves = (write: (path: string, bytes: Buffer) => Promise<void>) => async (path: string, given: string) => {
-    const bytes = Buffer.from(given);
-    await told(write)(path, bytes.subarray(0, bytes.length / 2));
-    await told(real.appendFile)(path, bytes.subarray(bytes.length / 2));
+  const inHalves = (write: (path: string, bytes: Buffer) => Promise<void>) => async (path: string, input: string) => {
+    const bytes = Buffer.from(input);
+    await reported(write)(path, bytes.subarray(0, bytes.length / 2));
+    await reported(real.appendFile)(path, bytes.subarray(bytes.length / 2));
   };
   const removeAll = async (path: string): Promise<void> => {
     for (const { name } of await real.readdir(path, { withFileTypes: true })) await remove(join(path, name));
-    await told(real.rmdir)(path);
+    await reported(real.rmdir)(path);
   };
   const remove = async (path: string, options?: Parameters<typeof real.rm>[1]): Promise<void> => {
     const found = await real.stat(path).catch(() => null);
     if (found?.isDirectory() === true) return await removeAll(path);
-    await told(real.rm)(path, options);
+    await reported(real.rm)(path, options);
   };
   const watched = {
-    mkdir: told(real.mkdir),
-    rename: told(real.rename),
+    mkdir: reported(real.mkdir),
+    rename: reported(real.rename),
     writeFile: inHalves(real.writeFile),
     appendFile: inHalves(real.appendFile),
     rm: remove,

@@ -59,10 +59,10 @@ function tlsOptions(
   host: string,
   of: (name: "sslmode" | "sslrootcert" | "sslcert" | "sslkey") => string | null,
 ): ConnectionOptions | false {
-  const given = of("sslmode") ?? (host.startsWith("/") ? "disable" : "verify-full");
-  const mode: TlsMode | undefined = tlsModes.find((each) => each === given);
+  const input = of("sslmode") ?? (host.startsWith("/") ? "disable" : "verify-full");
+  const mode: TlsMode | undefined = tlsModes.find((each) => each === input);
   if (mode === undefined) {
-    throw new Error(`sslmode '${given}' of a database URL is not one of ${tlsModes.join(", ")}`);
+    throw new Error(`sslmode '${input}' of a database URL is not one of ${tlsModes.join(", ")}`);
   }
   if (mode === "disable") return false;
   const [ca, cert, key] = [of("sslrootcert"), of("sslcert"), of("sslkey")].map(readPem);

@@ -146,7 +146,7 @@ test("a sparse row with a huge column index is rejected before a table is alloca
 });
 
 test("a truncated or bit-flipped model file is rejected with InferenceError or predicts as the intact file does", () => {
-  const whole = linearLearnerArtifact(multiclass);
+  const complete = linearLearnerArtifact(multiclass);
   const outcome = (bytes: Buffer): string => {
     try {
       return JSON.stringify(
@@ -159,10 +159,11 @@ test("a truncated or bit-flipped model file is rejected with InferenceError or p
       return "refused";
     }
   };
-  const untouched = outcome(whole);
-  for (let length = 0; length < whole.length; length += 1) assert.equal(outcome(whole.subarray(0, length)), "refused");
-  for (let bit = 0; bit < whole.length * 8; bit += 1) {
-    const turned = Buffer.from(whole);
+  const untouched = outcome(complete);
+  for (let length = 0; length < complete.length; length += 1)
+    assert.equal(outcome(complete.subarray(0, length)), "refused");
+  for (let bit = 0; bit < complete.length * 8; bit += 1) {
+    const turned = Buffer.from(complete);
     turned[bit >> 3] = (turned[bit >> 3] as number) ^ (1 << (bit & 7));
     assert.ok(["refused", untouched].includes(outcome(turned)), `bit ${bit}`);
   }

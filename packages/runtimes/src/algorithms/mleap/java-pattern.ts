@@ -58,16 +58,16 @@ function notShared(what: string, source: string): InferenceError {
 
 /** Splits like Java's `Pattern.split`: omits empty strings at the end, and one at the start if the first match has no width. */
 export function javaSplit(text: string, pattern: RegExp): string[] {
-  const parts: string[] = [];
+  const segments: string[] = [];
   let from = 0;
   for (const match of text.matchAll(pattern)) {
     const end = match.index + match[0].length;
     if (end === 0) continue;
-    parts.push(text.slice(from, match.index));
+    segments.push(text.slice(from, match.index));
     from = end;
   }
-  if (parts.length === 0 && from === 0) return [text];
-  parts.push(text.slice(from));
-  while (parts.at(-1) === "") parts.pop();
-  return parts;
+  if (segments.length === 0 && from === 0) return [text];
+  segments.push(text.slice(from));
+  while (segments.at(-1) === "") segments.pop();
+  return segments;
 }

@@ -85,17 +85,17 @@ for (const bundle of vectors) {
   test(`the bundle '${bundle.name}' transforms each row as MLeap does`, () => {
     const model = modelOf(bundle.files);
     assert.ok(bundle.answers.some(Array.isArray), "the response has a row");
-    for (const [at, answer] of bundle.answers.entries()) {
+    for (const [at, result] of bundle.answers.entries()) {
       const row = rowOf(bundle, bundle.rows[at] as readonly unknown[]);
       const about = `${bundle.name} row ${at}`;
-      if (!Array.isArray(answer)) {
+      if (!Array.isArray(result)) {
         assert.throws(() => model(row), LeapFailure, about);
         continue;
       }
       model(row);
       for (const [index, { name, type }] of bundle.outputs.entries()) {
         const value = row.get(name);
-        assertClose(plain(value), answer[index], `${about}, ${name}`);
+        assertClose(plain(value), result[index], `${about}, ${name}`);
         assert.equal(value.kind === "vector" ? "double" : value.base, type, `${about}, type of ${name}`);
       }
     }

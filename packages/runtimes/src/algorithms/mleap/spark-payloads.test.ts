@@ -28,9 +28,9 @@ interface TestRequest {
   readonly schema?: unknown;
 }
 
-function transform({ body, contentType = "application/json", accept = "", schema: given }: TestRequest) {
+function transform({ body, contentType = "application/json", accept = "", schema: input }: TestRequest) {
   const bytes = Buffer.from(typeof body === "string" ? body : JSON.stringify(body));
-  const schemaText = given === undefined ? "" : JSON.stringify(given);
+  const schemaText = input === undefined ? "" : JSON.stringify(input);
   const response = predictSpark({ model, schemaText }, { bytes, contentType, accept });
   return [response.contentType, Buffer.from(response.bytes).toString("utf8")];
 }

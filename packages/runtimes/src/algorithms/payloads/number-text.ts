@@ -19,8 +19,8 @@ function digitsOf(magnitude: number): { readonly digits: string; readonly expone
 
 function fixed(digits: string, exponent: number): string {
   if (exponent < 0) return `0.${"0".repeat(-exponent - 1)}${digits}`;
-  const whole = digits.slice(0, exponent + 1).padEnd(exponent + 1, "0");
-  return `${whole}.${digits.slice(exponent + 1) || "0"}`;
+  const complete = digits.slice(0, exponent + 1).padEnd(exponent + 1, "0");
+  return `${complete}.${digits.slice(exponent + 1) || "0"}`;
 }
 
 /** Prints a float like Python's `repr`: 1.0, 0.1, 1e-05, 1e+16, nan. */

@@ -51,8 +51,8 @@ const calls: ReadonlyMap<string, (args: readonly Pickled[]) => Pickled> = new Ma
   ["_codecs.encode", encoded],
   ["builtins.object", () => refusedCall("builtins.object")],
   ["__builtin__.object", () => refusedCall("__builtin__.object")],
-  ["copyreg._reconstructor", ([made]: readonly Pickled[]) => PickledObject.of(made)],
-  ["copy_reg._reconstructor", ([made]: readonly Pickled[]) => PickledObject.of(made)],
+  ["copyreg._reconstructor", ([created]: readonly Pickled[]) => PickledObject.of(created)],
+  ["copy_reg._reconstructor", ([created]: readonly Pickled[]) => PickledObject.of(created)],
 ]);
 
 function bytesOf([bytes = Buffer.alloc(0)]: readonly Pickled[]): Pickled {

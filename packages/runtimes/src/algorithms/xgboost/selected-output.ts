@@ -43,12 +43,12 @@ export function selectedRows(
   if (valid === undefined) {
     throw new RangeError(`Objective \`${objective}\` unsupported for selectable inference predictions.`);
   }
-  const wanted = keys.filter((key) => selection.includes(key) && valid.includes(key));
-  const others = [...new Set(selection)].filter((key) => !wanted.includes(key));
+  const desired = keys.filter((key) => selection.includes(key) && valid.includes(key));
+  const others = [...new Set(selection)].filter((key) => !desired.includes(key));
   return predictions.map(
     (prediction) =>
       new Map([
-        ...wanted.map((key): [string, SelectedValue] => [key, valueOf(key, { prediction, objective, classCount })]),
+        ...desired.map((key): [string, SelectedValue] => [key, valueOf(key, { prediction, objective, classCount })]),
         ...others.map((key): [string, SelectedValue] => [key, single(NaN)]),
       ]),
   );

@@ -34,10 +34,10 @@ export function responseHeaders(text: string): readonly string[] {
   for (const [name, value] of entries) {
     if (!nameShape.test(name)) throw refused(`${JSON.stringify(name.slice(0, 100))} is not a valid header name`);
     if (ownNames.has(name.toLowerCase())) continue;
-    const said = String(value).replace(unsafe, " ");
-    characters += name.length + said.length;
+    const message = String(value).replace(unsafe, " ");
+    characters += name.length + message.length;
     if (characters > charactersMax) throw refused(`its headers are longer than ${charactersMax} characters`);
-    headers.push(name, said);
+    headers.push(name, message);
   }
   return headers;
 }

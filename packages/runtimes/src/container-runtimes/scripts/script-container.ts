@@ -57,8 +57,8 @@ function openScriptContainer({ runner, framework }: ScriptContainerOptions, star
 const decoupled = { model_transaction_policy: { decoupled: true } };
 
 function stringParameters(values: Readonly<Record<string, string | null>>) {
-  const given = Object.entries(values).filter(([, value]) => value !== null);
-  return Object.fromEntries(given.map(([key, value]) => [key, { string_value: value }]));
+  const input = Object.entries(values).filter(([, value]) => value !== null);
+  return Object.fromEntries(input.map(([key, value]) => [key, { string_value: value }]));
 }
 
 /**

@@ -23,7 +23,7 @@ const delayMsMax = 60_000;
 const payloadMegabytesMax = 2047;
 
 const jvm = "there is no Java process";
-const place = "the platform determines the directory of models, and passes it to each script";
+const location = "the platform determines the directory of models, and passes it to each script";
 /** Variables that are accepted without effect, with the reason for the log. */
 const withoutEffect: Readonly<Record<string, string>> = {
   SAGEMAKER_MODEL_SERVER_VMARGS: jvm,
@@ -34,7 +34,7 @@ const withoutEffect: Readonly<Record<string, string>> = {
   SAGEMAKER_STARTUP_TIMEOUT:
     "no second process is started; the endpoint's configuration has the timeout of a model's load",
   SAGEMAKER_SAFE_PORT_RANGE: "no other port is opened",
-  SAGEMAKER_BASE_DIR: place,
+  SAGEMAKER_BASE_DIR: location,
   SAGEMAKER_CONTAINER_LOG_LEVEL: "the level of the server's log is set separately; scripts see the variable",
   SAGEMAKER_MODEL_JOB_QUEUE_SIZE: "the server limits the requests that wait for a model",
   CA_REPOSITORY_ARN: "packages come from the package index of the operator's installer",

@@ -62,10 +62,13 @@ for (const [name, value] of [
 test("packages of requirements.txt are installed if the archive has a script and no code/lib directory", async (t) => {
   const directory = await mkdtemp(join(tmpdir(), "serving-container-"));
   t.after(() => rm(directory, { recursive: true }));
-  const asked: (readonly string[])[] = [];
+  const requested: (readonly string[])[] = [];
   const opened = containerKinds["tensorflow-serving"].open({ environment: {}, mlRoot: "/", isMultiModel: false });
   const packagesDirectory = async () => {
-    const [model] = await opened.modelsIn(directory, (_, packages) => (asked.push(packages), Promise.resolve("/p")));
+    const [model] = await opened.modelsIn(
+      directory,
+      (_, packages) => (requested.push(packages), Promise.resolve("/p")),
+    );
     const { parameters } = model.config as { parameters: Record<string, { string_value: string }> };
     return parameters["packages_dir"]?.string_value;
   };
@@ -76,5 +79,5 @@ test("packages of requirements.txt are installed if the archive has a script and
   assert.equal(await packagesDirectory(), "/p");
   await mkdir(join(directory, "code/lib"));
   assert.equal(await packagesDirectory(), "");
-  assert.deepEqual(asked, [["pillow"]]);
+  assert.deepEqual(requested, [["pillow"]]);
 });

@@ -20,10 +20,10 @@ export function expFloat(x: number): number {
   // Outside of this range, results are near 0, infinite or NaN, where the rounded Math.exp equals expf.
   if (!(x > -103.9 && x < 88.7)) return Math.fround(Math.exp(x));
   const steps = stepsPerUnit * x;
-  const whole = roundToEven(steps);
-  const rest = steps - whole;
-  const index = ((whole % powerCount) + powerCount) % powerCount;
-  const scale = (powers[index] as number) * 2 ** ((whole - index) / powerCount);
+  const total = roundToEven(steps);
+  const rest = steps - total;
+  const index = ((total % powerCount) + powerCount) % powerCount;
+  const scale = (powers[index] as number) * 2 ** ((total - index) / powerCount);
   const [cubic, square, linear] = powerTerms;
   return Math.fround(((cubic * rest + square) * (rest * rest) + (linear * rest + 1)) * scale);
 }
@@ -55,7 +55,7 @@ export function logFloat(x: number): number {
   const exponent = offset >> 23;
   bits[0] = (bits[0] as number) - (exponent << 23);
   const rest = float[0] * (inverses[index] as number) - 1;
-  const whole = (logarithms[index] as number) + exponent * Math.LN2;
+  const total = (logarithms[index] as number) + exponent * Math.LN2;
   const [quartic, cubic, square] = logarithmTerms;
-  return Math.fround((quartic * (rest * rest) + (cubic * rest + square)) * (rest * rest) + (whole + rest));
+  return Math.fround((quartic * (rest * rest) + (cubic * rest + square)) * (rest * rest) + (total + rest));
 }

@@ -35,7 +35,7 @@ interface Placing {
 }
 
 /**
- * A node to be written to the address `at`. If `pieces` is not null, it is a step of the binary search among the bounds of `node`, which
+ * A node to be written to the address `at`. If `chunks` is not null, it is a step of the binary search among the bounds of `node`, which
  * has narrowed the search to the segments from `first` to `last`.
  */
 interface Planned {
@@ -170,9 +170,9 @@ function splitOf(tree: Tree, { node, pieces }: Planned): Split {
 }
 
 /** Returns the next search step among several segments, or the child of a single segment: odd segments go left. */
-function rangeOf(tree: Tree, node: number, pieces: BoundRange): Omit<Planned, "at"> {
-  if (pieces.first < pieces.last) return { node, pieces };
-  return { node: (pieces.first % 2 === 1 ? tree.left[node] : tree.right[node]) as number, pieces: null };
+function rangeOf(tree: Tree, node: number, chunks: BoundRange): Omit<Planned, "at"> {
+  if (chunks.first < chunks.last) return { node, pieces: chunks };
+  return { node: (chunks.first % 2 === 1 ? tree.left[node] : tree.right[node]) as number, pieces: null };
 }
 
 function placeSplit(

@@ -64,8 +64,8 @@ function addExpected(
     if (tree.left[node] === -1) {
       leafCount += 1;
       const outputs = tree.target === "every" ? expected.keys() : [tree.target];
-      let place = right;
-      for (const output of outputs) expected[output]! += share * (tree.leafWeights[place++] as number);
+      let position = right;
+      for (const output of outputs) expected[output]! += share * (tree.leafWeights[position++] as number);
       continue;
     }
     const cover = tree.covers?.[node] ?? 0;

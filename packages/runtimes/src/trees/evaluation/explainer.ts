@@ -29,11 +29,11 @@ export class Explainer {
     this.#explained = explained;
     this.#integers = new Int32Array(forest.memory.buffer);
     this.#floats = new Float32Array(forest.memory.buffer);
-    const room = wayAt(explained.depthMax + 1);
-    this.#features = new Int32Array(room);
-    this.#zeros = new Float64Array(room);
-    this.#ones = new Float64Array(room);
-    this.#weights = new Float64Array(room);
+    const capacity = wayAt(explained.depthMax + 1);
+    this.#features = new Int32Array(capacity);
+    this.#zeros = new Float64Array(capacity);
+    this.#ones = new Float64Array(capacity);
+    this.#weights = new Float64Array(capacity);
   }
 
   /**
@@ -75,11 +75,11 @@ export class Explainer {
     const isSecond = this.#integer(this.#valuesAt + column) >= key;
     const [hot, cold] = isSecond ? [children + nodeLayout.bytes, children] : [children, children + nodeLayout.bytes];
     let [zero, one, rest] = [1, 1, length];
-    for (let place = 1; place <= length; place += 1) {
-      if (this.#features[way + place] !== feature) continue;
-      zero = this.#zeros[way + place] as number;
-      one = this.#ones[way + place] as number;
-      this.#unwind(way, length, place);
+    for (let position = 1; position <= length; position += 1) {
+      if (this.#features[way + position] !== feature) continue;
+      zero = this.#zeros[way + position] as number;
+      one = this.#ones[way + position] as number;
+      this.#unwind(way, length, position);
       rest -= 1;
       break;
     }
@@ -101,45 +101,45 @@ export class Explainer {
     this.#zeros[way + length] = zero;
     this.#ones[way + length] = one;
     weights[way + length] = length === 0 ? 1 : 0;
-    for (let place = length - 1; place >= 0; place -= 1) {
-      const weight = weights[way + place] as number;
-      weights[way + place + 1]! += (one * weight * (place + 1)) / (length + 1);
-      weights[way + place] = (zero * weight * (length - place)) / (length + 1);
+    for (let position = length - 1; position >= 0; position -= 1) {
+      const weight = weights[way + position] as number;
+      weights[way + position + 1]! += (one * weight * (position + 1)) / (length + 1);
+      weights[way + position] = (zero * weight * (length - position)) / (length + 1);
     }
   }
 
   /** Removes a step from the path, because a feature that a node uses again must occur only once. */
-  #unwind(way: number, length: number, taken: number): void {
+  #unwind(way: number, length: number, used: number): void {
     const weights = this.#weights;
-    const [zero, one] = [this.#zeros[way + taken] as number, this.#ones[way + taken] as number];
+    const [zero, one] = [this.#zeros[way + used] as number, this.#ones[way + used] as number];
     let next = weights[way + length] as number;
-    for (let place = length - 1; place >= 0; place -= 1) {
-      const weight = weights[way + place] as number;
+    for (let position = length - 1; position >= 0; position -= 1) {
+      const weight = weights[way + position] as number;
       if (one !== 0) {
-        const unwound = (next * (length + 1)) / ((place + 1) * one);
-        weights[way + place] = unwound;
-        next = weight - (unwound * zero * (length - place)) / (length + 1);
+        const unwound = (next * (length + 1)) / ((position + 1) * one);
+        weights[way + position] = unwound;
+        next = weight - (unwound * zero * (length - position)) / (length + 1);
       } else {
-        weights[way + place] = zero === 0 ? 0 : (weight * (length + 1)) / (zero * (length - place));
+        weights[way + position] = zero === 0 ? 0 : (weight * (length + 1)) / (zero * (length - position));
       }
     }
     for (const column of [this.#features, this.#zeros, this.#ones])
-      column.copyWithin(way + taken, way + taken + 1, way + length + 1);
+      column.copyWithin(way + used, way + used + 1, way + length + 1);
   }
 
   /** Returns the sum of the weights that the path would have without one of its steps. */
-  #unwoundSum(way: number, length: number, taken: number): number {
-    const [zero, one] = [this.#zeros[way + taken] as number, this.#ones[way + taken] as number];
+  #unwoundSum(way: number, length: number, used: number): number {
+    const [zero, one] = [this.#zeros[way + used] as number, this.#ones[way + used] as number];
     let next = this.#weights[way + length] as number;
     let sum = 0;
-    for (let place = length - 1; place >= 0; place -= 1) {
-      const weight = this.#weights[way + place] as number;
+    for (let position = length - 1; position >= 0; position -= 1) {
+      const weight = this.#weights[way + position] as number;
       if (one !== 0) {
-        const unwound = (next * (length + 1)) / ((place + 1) * one);
+        const unwound = (next * (length + 1)) / ((position + 1) * one);
         sum += unwound;
-        next = weight - (unwound * zero * (length - place)) / (length + 1);
+        next = weight - (unwound * zero * (length - position)) / (length + 1);
       } else if (zero !== 0) {
-        sum += (weight * (length + 1)) / (zero * (length - place));
+        sum += (weight * (length + 1)) / (zero * (length - position));
       }
     }
     return sum;
@@ -148,10 +148,10 @@ export class Explainer {
   #addLeaf(leaf: number, way: number, length: number): void {
     const stride = this.#forest.featureCount + 1;
     const at = leaf + nodeLayout.weight;
-    for (let place = 1; place <= length; place += 1) {
-      const known = (this.#ones[way + place] as number) - (this.#zeros[way + place] as number);
-      const share = this.#unwoundSum(way, length, place) * known;
-      const feature = this.#features[way + place] as number;
+    for (let position = 1; position <= length; position += 1) {
+      const known = (this.#ones[way + position] as number) - (this.#zeros[way + position] as number);
+      const share = this.#unwoundSum(way, length, position) * known;
+      const feature = this.#features[way + position] as number;
       if (this.#weightCount === 0) {
         this.#contributions[this.#firstOutput * stride + feature]! += share * (this.#floats[at >> 2] as number);
         continue;

@@ -49,9 +49,9 @@ function floatSoftmax(scores: Float64Array): void {
     scores[output] = share;
     sum += share;
   }
-  const whole = Math.fround(sum);
+  const total = Math.fround(sum);
   for (let output = 0; output < scores.length; output += 1)
-    scores[output] = Math.fround((scores[output] as number) / whole);
+    scores[output] = Math.fround((scores[output] as number) / total);
 }
 
 function transformOf(transform: Transform): (scores: Float64Array) => void {

@@ -12,9 +12,9 @@ export class ValueColumns {
   /** Returns the number of the column for a feature; creates the column if it does not exist. */
   place(feature: number, { missingBelow }: { readonly missingBelow: boolean }): number {
     const column = 2 * feature + (missingBelow ? 1 : 0);
-    let place = this.#paths.get(column);
-    if (place === undefined) this.#paths.set(column, (place = this.#paths.size));
-    return place;
+    let position = this.#paths.get(column);
+    if (position === undefined) this.#paths.set(column, (position = this.#paths.size));
+    return position;
   }
 
   /** Returns the number of a column with the feature, with either order of missing values. */

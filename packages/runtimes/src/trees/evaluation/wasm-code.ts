@@ -117,5 +117,5 @@ export const wasm = {
     ...(otherwise.length === 0 ? [] : [0x05, ...otherwise]),
     0x0b,
   ],
-  call: (place: number, operands: readonly Code[]): Code => [...operands.flat(), 0x10, ...unsigned(place)],
+  call: (position: number, operands: readonly Code[]): Code => [...operands.flat(), 0x10, ...unsigned(position)],
 } as const;

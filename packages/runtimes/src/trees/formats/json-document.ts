@@ -78,10 +78,10 @@ class JsonReading {
       scanner.peek();
       const start = scanner.at;
       scanner.key();
-      const behind = scanner.at;
+      const lag = scanner.at;
       scanner.at = start;
       const name = readJsonString(scanner);
-      scanner.at = behind;
+      scanner.at = lag;
       if (members.has(name)) throw invalidForest("the file", `has '${name}' twice in one object, at ${start}`);
       members.set(name, this.#member(name));
     } while (scanner.more(0x7d));

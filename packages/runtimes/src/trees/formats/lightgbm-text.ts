@@ -23,7 +23,7 @@ export function readLightgbmText(bytes: Uint8Array, { explains = false }: { read
     const share = head.outputCount / Math.max(1, trees.length);
     for (const { leafWeights, linear } of trees)
       for (const numbers of [leafWeights, ...(linear === null ? [] : [linear.constants, linear.coefficients])])
-        for (const place of numbers.keys()) numbers[place] = (numbers[place] as number) * share;
+        for (const position of numbers.keys()) numbers[position] = (numbers[position] as number) * share;
   }
   const { featureCount, outputCount, transform } = head;
   return {

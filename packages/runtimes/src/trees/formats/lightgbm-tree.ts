@@ -178,11 +178,11 @@ function splitNumbers(tree: Tree, node: number, { threshold, type, about, ...bra
   // All values near zero take the default direction; the threshold decides for all others.
   const zeroFrom = ceilToFloat32(-zeroReach);
   const zeroBehind = nextUp(floorToFloat32(zeroReach));
-  const behind = floorToFloat32(threshold) === Infinity ? Infinity : nextUp(floorToFloat32(threshold));
+  const lag = floorToFloat32(threshold) === Infinity ? Infinity : nextUp(floorToFloat32(threshold));
   const { feature, whenTrue: left, whenFalse: right } = branches;
   // At most two regions differ from the lowest one; the order of the cuts determines which.
-  const cuts = [zeroFrom, zeroBehind, behind].sort((a, b) => a - b);
-  const isLeft = (value: number): boolean => (value >= zeroFrom && value < zeroBehind ? isDefaultLeft : value < behind);
+  const cuts = [zeroFrom, zeroBehind, lag].sort((a, b) => a - b);
+  const isLeft = (value: number): boolean => (value >= zeroFrom && value < zeroBehind ? isDefaultLeft : value < lag);
   const lowestLeft = isLeft(-Infinity);
   const bounds: number[] = [];
   let side = lowestLeft;
@@ -211,8 +211,8 @@ class CategorySets {
     this.#bounds = columns.get("cat_boundaries") ?? new Float64Array(1);
     this.#words = columns.get("cat_threshold") ?? new Float64Array(0);
     this.#about = about;
-    for (const [place, begin] of this.#bounds.entries()) {
-      if (!(begin >= (this.#bounds[place - 1] ?? 0)))
+    for (const [position, begin] of this.#bounds.entries()) {
+      if (!(begin >= (this.#bounds[position - 1] ?? 0)))
         throw invalidForest(about, "has cat_boundaries that do not ascend");
     }
   }
@@ -229,9 +229,9 @@ class CategorySets {
 }
 
 function* membersOf(words: Float64Array, about: string): Iterable<number> {
-  for (const [place, word] of words.entries()) {
+  for (const [position, word] of words.entries()) {
     if (!(Number.isInteger(word) && word >= 0 && word < 2 ** 32))
       throw invalidForest(about, "has categories that are not a bit set");
-    for (let bit = 0; bit < 32; bit += 1) if (((word >>> bit) & 1) === 1) yield 32 * place + bit;
+    for (let bit = 0; bit < 32; bit += 1) if (((word >>> bit) & 1) === 1) yield 32 * position + bit;
   }
 }

@@ -29,10 +29,10 @@ export class TextLines {
     this.name = "";
     if (this.#at >= this.#bytes.length) return false;
     const found = this.#bytes.indexOf(lineFeed, this.#at);
-    const behind = found === -1 ? this.#bytes.length : found;
+    const lag = found === -1 ? this.#bytes.length : found;
     const start = this.#at;
-    this.#at = behind + 1;
-    this.#endAt = behind > start && this.#bytes[behind - 1] === 13 ? behind - 1 : behind;
+    this.#at = lag + 1;
+    this.#endAt = lag > start && this.#bytes[lag - 1] === 13 ? lag - 1 : lag;
     const nameEnd = this.#bytes.subarray(start, Math.min(this.#endAt, start + nameBytesMax)).indexOf("=");
     this.#valueAt = nameEnd === -1 ? this.#endAt : start + nameEnd + 1;
     const nameBytes = nameEnd === -1 ? Math.min(this.#endAt - start, nameBytesMax) : nameEnd;

@@ -122,7 +122,7 @@ function readTree(from: ByteReader, { index, head, target, nodes, explains }: Tr
   const offsets = columns.takeFor(nodeCount + 1, "uint64");
   const ends = { at: (node: number) => offsets.at(node + 1) };
   const categories = new TreeliteLists({ values, begins: offsets, ends }, about);
-  const behind = from.at;
+  const lag = from.at;
   const placed =
     target === "every" ? newVectorTree(nodeCount, new Float64Array(vectors.count)) : newTree(nodeCount, target);
   const covers = explains ? new Float64Array(nodeCount) : null;
@@ -144,7 +144,7 @@ function readTree(from: ByteReader, { index, head, target, nodes, explains }: Tr
     }
     splitNode(tree, node, { written, categories, about });
   }
-  from.at = behind;
+  from.at = lag;
   return tree;
 }
 

@@ -144,11 +144,11 @@ function roleOf(
   { target, outputClass, index }: { readonly target: number; readonly outputClass: number; readonly index: number },
   { targetCount, classCount }: Pick<Head, "targetCount" | "classCount">,
 ): number | "every" {
-  const [place, count] = classCount > 1 ? [outputClass, classCount] : [target, targetCount];
+  const [position, count] = classCount > 1 ? [outputClass, classCount] : [target, targetCount];
   const other = classCount > 1 ? target : outputClass;
   if (other !== 0 && other !== -1)
     throw invalidForest(`tree ${index}`, `is of class ${outputClass} and target ${target}`);
-  if (place === -1) return "every";
-  if (place < 0 || place >= count) throw invalidForest(`tree ${index}`, `adds to output ${place} of ${count}`);
-  return place;
+  if (position === -1) return "every";
+  if (position < 0 || position >= count) throw invalidForest(`tree ${index}`, `adds to output ${position} of ${count}`);
+  return position;
 }

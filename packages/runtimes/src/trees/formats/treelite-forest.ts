@@ -9,9 +9,9 @@ export function averageTreelite(trees: readonly Tree[], outputCount: number): vo
     else counts[target] = (counts[target] as number) + 1;
   }
   for (const { target, leafWeights } of trees) {
-    for (const place of leafWeights.keys()) {
-      const count = counts[target === "every" ? place % outputCount : target] as number;
-      leafWeights[place] = (leafWeights[place] as number) / count;
+    for (const position of leafWeights.keys()) {
+      const count = counts[target === "every" ? position % outputCount : target] as number;
+      leafWeights[position] = (leafWeights[position] as number) / count;
     }
   }
 }

@@ -24,7 +24,7 @@ const categoricalNode = 2;
 /** An array of the file, whose elements are decoded when they are accessed. */
 export interface TreeliteColumn {
   readonly count: number;
-  readonly at: (place: number) => number;
+  readonly at: (position: number) => number;
 }
 
 type ElementKind = keyof typeof elementKinds;
@@ -55,11 +55,11 @@ export class TreeliteColumns {
     const begin = from.takeElements(count, byteLength);
     return {
       count,
-      at: (place) => {
-        const behind = from.at;
-        from.at = begin + place * byteLength;
+      at: (position) => {
+        const lag = from.at;
+        from.at = begin + position * byteLength;
         const value = read(from);
-        from.at = behind;
+        from.at = lag;
         return value;
       },
     };
@@ -198,7 +198,7 @@ export class TreeliteLists {
     // Each element belongs to one node: shared elements could make a small file take long to read.
     this.#readCount += end - begin;
     if (this.#readCount > this.#values.count) throw invalidForest(this.#about, `has the list of node ${node} twice`);
-    return Float64Array.from({ length: end - begin }, (_, place) => this.#values.at(begin + place));
+    return Float64Array.from({ length: end - begin }, (_, position) => this.#values.at(begin + position));
   }
 
   /** Returns the first number in the list of a node; null if the list is empty. */

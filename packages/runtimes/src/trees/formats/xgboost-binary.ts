@@ -69,10 +69,10 @@ function readLinearWeights(from: ByteReader): Float32Array {
   from.take(linearParameterBytes);
   const count = from.uint64();
   const at = from.takeElements(count, 4);
-  const behind = from.at;
+  const lag = from.at;
   from.at = at;
   const weights = Float32Array.from({ length: count }, () => from.float32());
-  from.at = behind;
+  from.at = lag;
   return weights;
 }
 
@@ -138,7 +138,7 @@ function readTree(from: ByteReader, { index, nodes, majorVersion, explains }: Tr
       `tree ${index} has vectors as leaves, which the binary format does not support`,
     );
   const nodesAt = from.takeElements(nodeCount, nodeBytes + statisticsBytes);
-  const behind = from.at;
+  const lag = from.at;
   const covers = explains ? new Float32Array(nodeCount) : null;
   const tree = { ...newTree(nodeCount, 0), covers };
   from.at = nodesAt;
@@ -151,8 +151,8 @@ function readTree(from: ByteReader, { index, nodes, majorVersion, explains }: Tr
     if (left === -1) tree.leafWeights[node] = value;
     else {
       const missingTrue = feature >= defaultLeftBit;
-      const whole = { feature: missingTrue ? feature - defaultLeftBit : feature, threshold: value };
-      splitBelow(tree, node, { ...whole, whenTrue: left, whenFalse: right, missingTrue });
+      const complete = { feature: missingTrue ? feature - defaultLeftBit : feature, threshold: value };
+      splitBelow(tree, node, { ...complete, whenTrue: left, whenFalse: right, missingTrue });
     }
   }
   // The statistics of a node are four float32: the gain, the cover, and two that are not needed.
@@ -162,7 +162,7 @@ function readTree(from: ByteReader, { index, nodes, majorVersion, explains }: Tr
       covers[node] = from.float32();
     }
   }
-  from.at = behind;
+  from.at = lag;
   // Skips the leaf vectors, which versions before 2 wrote but did not use.
   if (vectorLength !== 0 && majorVersion < 2) from.takeElements(from.uint64(), 4);
   return tree;

@@ -100,8 +100,8 @@ export function buildXgboostTree(
     throw invalidForest(path, `adds to output ${target} of ${outputCount}`);
   const { leafWeights } = tree;
   const factor = Math.fround(weight);
-  for (const place of leafWeights.keys())
-    leafWeights[place] = Math.fround(Math.fround(leafWeights[place] as number) * factor);
+  for (const position of leafWeights.keys())
+    leafWeights[position] = Math.fround(Math.fround(leafWeights[position] as number) * factor);
   return { ...tree, target: vectorLength === 1 ? target : "every" };
 }
 
@@ -134,14 +134,14 @@ function readLeafVectors(
     ? written.numbers("leaf_weights")
     : columnOf(written, "base_weights", left.length * vectorLength);
   const tree = newVectorTree(left.length, vectors);
-  const taken = new Uint8Array(Math.floor(vectors.length / vectorLength));
+  const received = new Uint8Array(Math.floor(vectors.length / vectorLength));
   for (let node = 0; node < left.length; node += 1) {
     if (left[node] !== -1) continue;
-    const place = byLeaf ? (right[node] as number) : node;
+    const position = byLeaf ? (right[node] as number) : node;
     // Each vector belongs to one leaf: with shared vectors, a small file could become a large model.
-    if (taken[place] !== 0) throw invalidForest(written.path, `has a leaf ${node} without its own weights`);
-    taken[place] = 1;
-    tree.right[node] = place * vectorLength;
+    if (received[position] !== 0) throw invalidForest(written.path, `has a leaf ${node} without its own weights`);
+    received[position] = 1;
+    tree.right[node] = position * vectorLength;
   }
   return tree;
 }
@@ -170,7 +170,7 @@ function readSplits(tree: Tree, columns: Columns, written: Members): void {
 
 /** The sets of categories of a tree's nodes. A row whose category is in the set goes right. */
 class NodeCategories {
-  readonly #places = new Map<number, number>();
+  readonly #positions = new Map<number, number>();
   readonly #written: Members;
   readonly #begins: Float64Array;
   readonly #counts: Float64Array;
@@ -187,14 +187,14 @@ class NodeCategories {
     if (this.#begins.length !== nodes.length || this.#counts.length !== nodes.length) {
       throw invalidForest(written.path, "has lists of categories of different lengths");
     }
-    for (const [place, node] of nodes.entries()) this.#places.set(node, place);
+    for (const [position, node] of nodes.entries()) this.#positions.set(node, position);
   }
 
   boundsOf(node: number): Float32Array {
-    const place = this.#places.get(node);
-    if (place === undefined) throw invalidForest(this.#written.path, `has no categories for node ${node}`);
-    const begin = this.#begins[place] as number;
-    const count = this.#counts[place] as number;
+    const position = this.#positions.get(node);
+    if (position === undefined) throw invalidForest(this.#written.path, `has no categories for node ${node}`);
+    const begin = this.#begins[position] as number;
+    const count = this.#counts[position] as number;
     // Each category belongs to one node: with shared categories, a small file could take a long time to read.
     this.#readCount += count;
     if (

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { RunnerEnded, type RunningTask, CrashBlame } from "./crash-blame.ts";
 
-const taken: RunningTask = { closed: Promise.resolve(), isUnread: false };
+const acquired: RunningTask = { closed: Promise.resolve(), isUnread: false };
 const untaken: RunningTask = { closed: Promise.resolve(), isUnread: true };
 const end = new RunnerEnded("none", "signal SIGFPE");
 const [one, other] = [{}, {}];
@@ -17,11 +17,11 @@ function blames(under: readonly (readonly [object, RunningTask])[], accused: obj
 }
 
 test("a single task of a crashed process is to blame; of several tasks each is a suspect", () => {
-  assert.deepEqual(blames([[one, taken]]), ["certain"]);
+  assert.deepEqual(blames([[one, acquired]]), ["certain"]);
   assert.deepEqual(
     blames([
-      [one, taken],
-      [other, taken],
+      [one, acquired],
+      [other, acquired],
     ]),
     ["possible", "possible"],
   );
@@ -31,7 +31,7 @@ test("a task that had not started cannot be the cause, so the other one is the o
   assert.deepEqual(
     blames([
       [one, untaken],
-      [other, taken],
+      [other, acquired],
     ]),
     ["none", "certain"],
   );
@@ -41,8 +41,8 @@ test("if a process was killed because of one task, all others are innocent", () 
   assert.deepEqual(
     blames(
       [
-        [one, taken],
-        [other, taken],
+        [one, acquired],
+        [other, acquired],
       ],
       other,
     ),
@@ -52,8 +52,8 @@ test("if a process was killed because of one task, all others are innocent", () 
 
 test("a finished task is no suspect, and an error without a crash stays as it is", () => {
   const suspects = new CrashBlame();
-  suspects.start(one, taken);
-  suspects.start(other, taken);
+  suspects.start(one, acquired);
+  suspects.start(other, acquired);
   suspects.end(one);
   const error = new Error("no shape");
   assert.equal(suspects.blamed(end, other), end);

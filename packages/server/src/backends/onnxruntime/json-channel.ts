@@ -13,7 +13,7 @@ export interface JsonChannelEvents {
 export class JsonChannel {
   readonly #socket: Socket;
   readonly #events: JsonChannelEvents;
-  #parts: Buffer[] = [];
+  #chunks: Buffer[] = [];
   #partBytes = 0;
 
   constructor(fd: number, events: JsonChannelEvents) {
@@ -45,8 +45,8 @@ export class JsonChannel {
   #receive(chunk: Buffer): void {
     let at = 0;
     for (let end = chunk.indexOf(10); end !== -1 && !this.#socket.destroyed; end = chunk.indexOf(10, at)) {
-      const line = Buffer.concat([...this.#parts, chunk.subarray(at, end)]);
-      this.#parts = [];
+      const line = Buffer.concat([...this.#chunks, chunk.subarray(at, end)]);
+      this.#chunks = [];
       this.#partBytes = 0;
       at = end + 1;
       let message: unknown;
@@ -58,7 +58,7 @@ export class JsonChannel {
       this.#events.onMessage(message);
     }
     if (at === chunk.byteLength) return;
-    this.#parts.push(Buffer.from(chunk.subarray(at)));
+    this.#chunks.push(Buffer.from(chunk.subarray(at)));
     this.#partBytes += chunk.byteLength - at;
     if (this.#partBytes > messageBytesMax) this.close();
   }

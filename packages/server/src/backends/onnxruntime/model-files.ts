@@ -38,12 +38,12 @@ export class ModelFileIndex {
    * directory, because weights may be in them. Throws UNAVAILABLE if there is no model.
    */
   async find(versionDirectory: string, fileName: string, modelName: string): Promise<ModelFiles> {
-    const wanted = join(versionDirectory, fileName);
-    const kind = await kindOf(wanted);
-    if (kind === "absent") throw missing(wanted, modelName);
-    const modelPath = kind === "directory" ? join(wanted, "model.onnx") : wanted;
+    const desired = join(versionDirectory, fileName);
+    const kind = await kindOf(desired);
+    if (kind === "absent") throw missing(desired, modelName);
+    const modelPath = kind === "directory" ? join(desired, "model.onnx") : desired;
     if (kind === "directory" && (await kindOf(modelPath)) !== "file") throw missing(modelPath, modelName);
-    const root = kind === "directory" ? wanted : versionDirectory;
+    const root = kind === "directory" ? desired : versionDirectory;
     const files = await listFiles(root);
     const hash = createHash("sha256").update(relative(root, modelPath));
     for (const file of files) {

@@ -46,7 +46,7 @@ async function isCharged(model: LoadedModel): Promise<boolean> {
   return (await model.memoryBytes()).get("machine")! > weightBytes / 2;
 }
 
-function answered(outcome: Released | undefined): InferenceResponse {
+function responded(outcome: Released | undefined): InferenceResponse {
   if (outcome instanceof InferenceError) throw outcome;
   if (outcome === undefined || outcome instanceof DeferredResponses) throw new Error("no response");
   return outcome;
@@ -54,7 +54,7 @@ function answered(outcome: Released | undefined): InferenceResponse {
 
 function outputsOf(outcomes: readonly Released[]): Record<string, number[]>[] {
   return outcomes.map((outcome) =>
-    Object.fromEntries(answered(outcome).outputs.map((tensor) => [tensor.name, numbers(tensor)])),
+    Object.fromEntries(responded(outcome).outputs.map((tensor) => [tensor.name, numbers(tensor)])),
   );
 }
 
@@ -145,9 +145,9 @@ test("a batch is joined, run once and split; each request gets its requested out
     { sum: [21, 22, 23, 24] },
     { difference: [29, 30] },
   ]);
-  assert.deepEqual(answered(outcomes[1]).outputs[0]?.shape, [2, 2]);
+  assert.deepEqual(responded(outcomes[1]).outputs[0]?.shape, [2, 2]);
   assert.ok(shop.arena.usedBytes > 0);
-  for (const outcome of outcomes) releaseResponse(answered(outcome));
+  for (const outcome of outcomes) releaseResponse(responded(outcome));
   assert.equal(shop.arena.usedBytes, 0);
 });
 
@@ -166,7 +166,7 @@ test("a single request and adjacent aligned tensors of one block are read withou
   const batch = [request([view("a", 0), view("b", 16)]), request([view("a", 8), view("b", 24)])];
   const { outcomes } = await model.instances[0]!.execute(batch);
   assert.deepEqual(outputsOf(outcomes), [{ sum: [4, 6] }, { sum: [8, 10] }]);
-  for (const outcome of outcomes) releaseResponse(answered(outcome));
+  for (const outcome of outcomes) releaseResponse(responded(outcome));
   block.release();
 
   const odd = new Uint8Array(9);
@@ -174,7 +174,7 @@ test("a single request and adjacent aligned tensors of one block are read withou
   const misaligned = bytes("a", "FP32", { shape: [1, 2], data: odd.subarray(1) });
   const one = await model.instances[0]!.execute([request([misaligned, floats("b", [1, 2], [1, 1])])]);
   assert.deepEqual(outputsOf(one.outcomes), [{ sum: [6, 7] }]);
-  for (const outcome of one.outcomes) releaseResponse(answered(outcome));
+  for (const outcome of one.outcomes) releaseResponse(responded(outcome));
   assert.equal(shop.arena.usedBytes, 0);
 });
 
@@ -192,16 +192,16 @@ test("strings are batched too, and outputs may have dynamic sizes", async () => 
         data: joinBytesElements(values.map((value) => new TextEncoder().encode(value))),
       }),
     ]);
-  const wanted = [
+  const expected = [
     ["a", ""],
     ["ä\0b", "c", "d", "日"],
   ];
-  const { outcomes } = await model.instances[0]!.execute(wanted.map(text));
+  const { outcomes } = await model.instances[0]!.execute(expected.map(text));
   const decoded = outcomes.map((outcome) =>
-    splitBytesElements(answered(outcome).outputs[0]!.data).map((element) => new TextDecoder().decode(element)),
+    splitBytesElements(responded(outcome).outputs[0]!.data).map((element) => new TextDecoder().decode(element)),
   );
-  assert.deepEqual(decoded, wanted);
-  for (const outcome of outcomes) releaseResponse(answered(outcome));
+  assert.deepEqual(decoded, expected);
+  for (const outcome of outcomes) releaseResponse(responded(outcome));
 
   const nonZero = await write("nonzero", {
     inputs: [{ name: "x", type: "FLOAT", dims: ["n"] }],
@@ -210,7 +210,7 @@ test("strings are batched too, and outputs may have dynamic sizes", async () => 
   });
   await using finder = await shop.load(nonZero, "");
   const found = await finder.instances[0]!.execute([request([floats("x", [4], [0, 5, 0, 7])])]);
-  const output = answered(found.outcomes[0]).outputs[0]!;
+  const output = responded(found.outcomes[0]).outputs[0]!;
   assert.deepEqual(
     [output.shape, [...new BigInt64Array(Uint8Array.from(output.data).buffer)]],
     [
@@ -219,8 +219,8 @@ test("strings are batched too, and outputs may have dynamic sizes", async () => 
     ],
   );
   const none = await finder.instances[0]!.execute([request([floats("x", [2], [0, 0])])]);
-  assert.deepEqual(answered(none.outcomes[0]).outputs[0]!.shape, [1, 0]);
-  for (const each of [...found.outcomes, ...none.outcomes]) releaseResponse(answered(each));
+  assert.deepEqual(responded(none.outcomes[0]).outputs[0]!.shape, [1, 0]);
+  for (const each of [...found.outcomes, ...none.outcomes]) releaseResponse(responded(each));
   assert.equal(shop.arena.usedBytes, 0);
 });
 
@@ -239,8 +239,8 @@ test("an output of another size than declared is returned unchanged", async () =
     const shape = bytes("shape", "INT64", { shape: [2], data: new Uint8Array(BigInt64Array.of(3n, 2n).buffer) });
     const x = floats("x", [2, 3], [1, 2, 3, 4, 5, 6]);
     const { outcomes } = await model.instances[0]!.execute([request([x, shape])]);
-    assert.deepEqual(answered(outcomes[0]).outputs[0]!.shape, [3, 2]);
-    releaseResponse(answered(outcomes[0]));
+    assert.deepEqual(responded(outcomes[0]).outputs[0]!.shape, [3, 2]);
+    releaseResponse(responded(outcomes[0]));
   }
   assert.equal(shop.arena.usedBytes, 0);
 });
@@ -265,13 +265,13 @@ test("a failed run fails every request of its batch and leaks no memory", async 
   const [instance] = model.instances;
   const batch = [bad(), bad()];
   const running = instance!.execute(batch);
-  for (const given of batch) instance!.abandonRequest(given);
-  const gone = await running;
-  for (const outcome of gone.outcomes) assert.ok(outcome instanceof InferenceError && outcome.code === "CANCELLED");
+  for (const input of batch) instance!.abandonRequest(input);
+  const removed = await running;
+  for (const outcome of removed.outcomes) assert.ok(outcome instanceof InferenceError && outcome.code === "CANCELLED");
   // The run continues while one of the two requests waits. Abandoning a request that has already ended has no effect.
   const half = [bad(), bad()];
   const kept = instance!.execute(half);
-  for (const given of [half[0]!, batch[1]!]) instance!.abandonRequest(given);
+  for (const input of [half[0]!, batch[1]!]) instance!.abandonRequest(input);
   for (const outcome of (await kept).outcomes)
     assert.ok(outcome instanceof InferenceError && outcome.code === "INTERNAL");
   assert.equal(shop.arena.usedBytes, 0);
@@ -369,7 +369,7 @@ test("models with equal content and settings share one session, charged once", a
     request([floats("a", [1, 1], [1]), floats("b", [1, 1], [2])]),
   ]);
   assert.deepEqual(outputsOf(outcomes), [{ sum: [3] }]);
-  releaseResponse(answered(outcomes[0]));
+  releaseResponse(responded(outcomes[0]));
   for (const model of models) await model[Symbol.asyncDispose]();
 });
 

@@ -202,21 +202,21 @@ class OnnxRuntimeBackend implements Backend {
       byteLength: found.byteLength,
       verify: () => checkSame(source.servedName, found, find),
     };
-    const held = await this.#sessions.lease(key, {
+    const lease = await this.#sessions.lease(key, {
       bytes: () => opened.bytesOf(key) ?? found.byteLength,
       onCharged: use.onCharged,
       open: () => leaseSession(opened, content),
     });
-    return { lease: this.#arenas.during(context.arena, held), gpuBytes: () => opened.gpuBytesOf(key) };
+    return { lease: this.#arenas.during(context.arena, lease), gpuBytes: () => opened.gpuBytesOf(key) };
   }
 
   /** Keeps the session of `complete` until the load that usually follows, so that the model is not loaded twice. */
-  async #keepForLoad(key: string, held: SessionLease<LeasedSession>): Promise<void> {
+  async #keepForLoad(key: string, lease: SessionLease<LeasedSession>): Promise<void> {
     await this.#kept.get(key)?.();
     const end = async () => {
       if (this.#kept.get(key) === end) this.#kept.delete(key);
       timer[Symbol.dispose]();
-      await held[Symbol.asyncDispose]();
+      await lease[Symbol.asyncDispose]();
     };
     this.#kept.set(key, end);
     const timer = this.#options.clock.timer(completionKeptMs, () => {
@@ -250,7 +250,7 @@ interface PlacedModel {
 /** All properties that determine a session, except its files. Models with equal parameters and files share one session. */
 type PlacedParameters = SessionParameters & Pick<PlacedModel, "device">;
 
-function loadedModel(parts: {
+function loadedModel(dependencies: {
   readonly source: ModelSource;
   readonly config: ModelConfig;
   readonly context: LoadContext;
@@ -260,7 +260,7 @@ function loadedModel(parts: {
   readonly holding: AsyncDisposable;
   readonly clock: Clock;
 }): LoadedModel {
-  const { source, config, context, held, holding } = parts;
+  const { source, config, context, held, holding } = dependencies;
   const placed = (tensors: readonly { readonly name: string }[], values: readonly { readonly name: string }[]) =>
     tensors.map(({ name }) => ({ name, index: values.findIndex((value) => value.name === name) }));
   const shared = ({ lease: { session } }: PlacedSession) => ({
@@ -269,13 +269,13 @@ function loadedModel(parts: {
     batches: config.maxBatchSize > 0,
     session,
     arena: context.arena,
-    clock: parts.clock,
+    clock: dependencies.clock,
     inputs: placed(config.inputs, session.inputs),
     outputs: placed(config.outputs, session.outputs),
   });
   const byDevice = new Map([...held].map(([device, session]) => [device, shared(session)]));
   return {
-    instances: placedInstances(config, parts.gpuCount).map(({ name, kind, deviceId }) =>
+    instances: placedInstances(config, dependencies.gpuCount).map(({ name, kind, deviceId }) =>
       onnxRuntimeInstance({ ...byDevice.get(kind === "GPU" ? deviceId : null)!, name }),
     ),
     memoryBytes: () => Promise.resolve(chargedBytes([...held.values()])),
@@ -344,14 +344,14 @@ function runnersOptions(
   const runThreadsMax = Math.max(options.runsMax, slotCount);
   const start: RunnersOptions["start"] = (name, onMemory) =>
     Runner.start({ ...options, name, runtime, runThreadsMax, onMemory, gpuBytesOf });
-  const turns = {
+  const ticks = {
     slotCount,
     longNs: options.longRunMs * 1e6,
     modelRunsMax: slotCount + options.longRunsOfModelMax,
     tenantRunsMax: slotCount + options.longRunsOfTenantMax,
     runsMax: runThreadsMax,
   };
-  return { ...options, turns, start };
+  return { ...options, turns: ticks, start };
 }
 
 async function checkSame(modelName: string, loaded: ModelFiles, find: () => Promise<ModelFiles>): Promise<void> {

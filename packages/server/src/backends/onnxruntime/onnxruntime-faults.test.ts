@@ -47,9 +47,9 @@ test("files with one changed byte load, are rejected or crash their own process;
   await using good = await load(shop, "good", harmless);
   const source = await write(shop, "mutant", { ...endless, graphName: "mutant" });
   const path = join(source.versionDirectory, "model.onnx");
-  const whole = readFileSync(path);
-  for (let at = 0; at < whole.byteLength; at += 5) {
-    const mutant = Buffer.from(whole);
+  const complete = readFileSync(path);
+  for (let at = 0; at < complete.byteLength; at += 5) {
+    const mutant = Buffer.from(complete);
     mutant[at] = (mutant[at]! * 7 + 101) & 255;
     await writeFile(path, mutant);
     try {
@@ -68,7 +68,7 @@ test("endless runs of one tenant do not delay another tenant's runs", async () =
   await using good = await load(shop, "good", harmless, arena);
   const requests = [0, 1, 2, 3].map(() => negation());
   const running = requests.map((each, instance) => loops.instances[instance]!.execute([each]));
-  for (let answered = 0; answered < 50; answered += 1) await negates(good);
+  for (let responseCount = 0; responseCount < 50; responseCount += 1) await negates(good);
   // The clients disconnect. The library checks for termination at the next operator.
   for (const [instance, each] of requests.entries()) loops.instances[instance]!.abandonRequest(each);
   for (const { outcomes } of await Promise.all(running)) {

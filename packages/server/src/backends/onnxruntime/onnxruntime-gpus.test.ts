@@ -28,7 +28,7 @@ async function writeNegative(shop: OnnxFixture, name: string): Promise<ModelSour
 }
 
 interface Twin extends OnnxGpus {
-  readonly asked: { readonly device: number; readonly providers: ReturnType<typeof providersOnGpu> }[];
+  readonly requested: { readonly device: number; readonly providers: ReturnType<typeof providersOnGpu> }[];
   /** GPU memory of the fake's process, as the driver reports it. */
   held: DeviceBytes;
 }
@@ -37,17 +37,17 @@ interface Twin extends OnnxGpus {
  * Simulates two GPUs. Everything is as on a machine with GPUs, including separate processes and a separate library path, except for the last
  * step. Sessions get no execution provider, and therefore run on the CPU.
  */
-function twin(options: Partial<OnnxGpus> = {}): Twin {
+function fake(options: Partial<OnnxGpus> = {}): Twin {
   const gpus: Twin = {
     ...noGpus,
     count: 2,
-    asked: [],
+    requested: [],
     held: new Map(),
     findLibrary: () => Promise.resolve({ libraryPath, processEnv: {} }),
     bytesOf: () => Promise.resolve(gpus.held),
     keepsEngines: true,
     providersOn: (config, device) => {
-      gpus.asked.push({ device, providers: providersOnGpu(config, device) });
+      gpus.requested.push({ device, providers: providersOnGpu(config, device) });
       return [];
     },
     ...options,
@@ -56,14 +56,14 @@ function twin(options: Partial<OnnxGpus> = {}): Twin {
 }
 
 async function negativeOf(model: LoadedModel, values: readonly number[]): Promise<readonly number[][]> {
-  const answers: number[][] = [];
+  const responseCount: number[][] = [];
   for (const instance of model.instances) {
     const execution = await instance.execute([request([floats("x", [values.length], values)])]);
     const [outcome] = execution.outcomes;
     if (outcome === undefined || outcome instanceof InferenceError || !("outputs" in outcome)) throw outcome;
-    answers.push(numbers(outcome.outputs[0]!));
+    responseCount.push(numbers(outcome.outputs[0]!));
   }
-  return answers;
+  return responseCount;
 }
 
 const accelerated = (text: string) =>
@@ -71,7 +71,7 @@ const accelerated = (text: string) =>
 const parameter = (key: string, value: string) => `parameters { key: "${key}" value: "${value}" }`;
 
 test("each GPU of a group has its own session and instances, and so has the CPU", async () => {
-  const gpus = twin();
+  const gpus = fake();
   await using shop = await openOnnxFixture({ gpus });
   const source = await writeNegative(shop, "placed");
   const groups = "instance_group [ { count: 2 kind: KIND_GPU gpus: [ 1, 0 ] }, { count: 1 kind: KIND_CPU } ]";
@@ -84,15 +84,15 @@ test("each GPU of a group has its own session and instances, and so has the CPU"
     await negativeOf(model, [1, -2]),
     Array.from({ length: 5 }, () => [-1, 2]),
   );
-  const asked = new Map(gpus.asked.map(({ device, providers }) => [device, providers]));
+  const requested = new Map(gpus.requested.map(({ device, providers }) => [device, providers]));
   assert.deepEqual(
-    asked,
+    requested,
     new Map([0, 1].map((device) => [device, [{ name: "cuda", options: [["device_id", String(device)]] }]])),
   );
 });
 
 test("models are placed on the machine's GPUs by default, and a missing GPU is named in the error", async () => {
-  await using shop = await openOnnxFixture({ gpus: twin() });
+  await using shop = await openOnnxFixture({ gpus: fake() });
   const source = await writeNegative(shop, "free");
   await using model = await shop.load(source, "");
   assert.equal(model.instances.length, 2, "one on each GPU");
@@ -103,7 +103,7 @@ test("models are placed on the machine's GPUs by default, and a missing GPU is n
 });
 
 test("GPU memory is charged to the oldest model with a session there, and a load reserves its file's length", async () => {
-  const gpus = twin();
+  const gpus = fake();
   let reads = 0;
   // The driver is read before the load and after it.
   const bytesOf = () => Promise.resolve(new Map(reads++ === 0 ? [] : [["gpu 1", 700] as const]));
@@ -149,7 +149,7 @@ test("without the set-up for GPUs the load fails with what to do, and the next l
     isMade
       ? Promise.resolve({ libraryPath, processEnv: {} })
       : Promise.reject(new InferenceError("UNAVAILABLE", "set it up"));
-  await using shop = await openOnnxFixture({ gpus: twin({ findLibrary }) });
+  await using shop = await openOnnxFixture({ gpus: fake({ findLibrary }) });
   const source = await writeNegative(shop, "early");
   await assert.rejects(shop.load(source, ""), { code: "UNAVAILABLE", message: "set it up" });
   isMade = true;
@@ -158,7 +158,7 @@ test("without the set-up for GPUs the load fails with what to do, and the next l
 });
 
 test("a provider that cannot be opened fails only the load, with the loader's reason and what is needed", async () => {
-  await using shop = await openOnnxFixture({ gpus: twin({ providersOn: providersOnGpu }) });
+  await using shop = await openOnnxFixture({ gpus: fake({ providersOn: providersOnGpu }) });
   const source = await writeNegative(shop, "driverless");
   const refusal = (provider: string, needs: RegExp) => (error: InferenceError) => {
     assert.equal(error.code, "UNAVAILABLE");
@@ -250,7 +250,7 @@ const refusals: readonly (readonly [accelerator: string, message: RegExp])[] = [
 ];
 
 test("parameters that no provider has, and paths outside the model, are rejected by name", async () => {
-  await using shop = await openOnnxFixture({ gpus: twin({ providersOn: providersOnGpu }) });
+  await using shop = await openOnnxFixture({ gpus: fake({ providersOn: providersOnGpu }) });
   const source = await writeNegative(shop, "refused");
   await mkdir(join(shop.directory, "elsewhere"));
   await symlink(join(shop.directory, "elsewhere"), join(source.modelDirectory, "link"));
@@ -260,7 +260,7 @@ test("parameters that no provider has, and paths outside the model, are rejected
 });
 
 test("engines are not cached where tenants share a process, because an archive could contain one and engines are code", async () => {
-  await using shop = await openOnnxFixture({ gpus: twin({ keepsEngines: false, providersOn: providersOnGpu }) });
+  await using shop = await openOnnxFixture({ gpus: fake({ keepsEngines: false, providersOn: providersOnGpu }) });
   const source = await writeNegative(shop, "tenant");
   const text = accelerated(`{ name: "tensorrt" ${parameter("trt_engine_cache_path", "engines")} }`);
   await assert.rejects(shop.load(source, text), {
@@ -271,7 +271,7 @@ test("engines are not cached where tenants share a process, because an archive c
 
 test("a graph with embedded engines is rejected where tenants share a process, at any position in its file", async () => {
   const tensorRt = [{ name: "tensorrt", options: [] }] as const;
-  await using shop = await openOnnxFixture({ gpus: twin({ keepsEngines: false, providersOn: () => tensorRt }) });
+  await using shop = await openOnnxFixture({ gpus: fake({ keepsEngines: false, providersOn: () => tensorRt }) });
   const source = await shop.source("engines");
   const file = join(source.versionDirectory, "model.onnx");
   const chunk = 2 ** 20;

@@ -30,10 +30,10 @@ interface Running {
 }
 
 /** Creates an instance. It runs one batch at a time on a session that other instances share. */
-export function onnxRuntimeInstance(parts: InstanceDependencies): Instance {
+export function onnxRuntimeInstance(dependencies: InstanceDependencies): Instance {
   let running: Running | null = null;
   return {
-    name: parts.name,
+    name: dependencies.name,
     executionsMax: 1,
     supervision: null,
     abandonRequest(request) {
@@ -42,26 +42,30 @@ export function onnxRuntimeInstance(parts: InstanceDependencies): Instance {
     async execute(batch) {
       running = { waiting: new Set(batch), controller: new AbortController() };
       const { signal } = running.controller;
-      const startNs = parts.clock.monotonicNs();
+      const startNs = dependencies.clock.monotonicNs();
       let inferNs = startNs;
       let outputNs = startNs;
       const finish = (outcomes: readonly Outcome[]): Execution => ({
         outcomes,
         computeInputNs: inferNs - startNs,
         computeInferNs: outputNs - inferNs,
-        computeOutputNs: parts.clock.monotonicNs() - outputNs,
+        computeOutputNs: dependencies.clock.monotonicNs() - outputNs,
       });
       try {
-        const joined = joinInputs(batch, parts.inputs, parts.arena);
-        let made: AllocatedOutputs;
+        const joined = joinInputs(batch, dependencies.inputs, dependencies.arena);
+        let created: AllocatedOutputs;
         try {
-          inferNs = outputNs = parts.clock.monotonicNs();
-          made = await run(parts, { inputs: joined.inputs, wanted: requestedModelOutputs(parts, batch), signal });
-          outputNs = parts.clock.monotonicNs();
+          inferNs = outputNs = dependencies.clock.monotonicNs();
+          created = await run(dependencies, {
+            inputs: joined.inputs,
+            wanted: requestedModelOutputs(dependencies, batch),
+            signal,
+          });
+          outputNs = dependencies.clock.monotonicNs();
         } finally {
           for (const block of joined.blocks) block.release();
         }
-        return finish(responsesOf(parts, { batch, rowCounts: joined.rowCounts, made }));
+        return finish(responsesOf(dependencies, { batch, rowCounts: joined.rowCounts, made: created }));
       } catch (error) {
         const failure = InferenceError.from(error);
         return finish(batch.map(() => failure));
@@ -76,11 +80,11 @@ type RequestedModelOutput = InstanceDependencies["outputs"][number];
 
 /** Returns the outputs that at least one request of the batch selects. */
 function requestedModelOutputs(
-  parts: InstanceDependencies,
+  dependencies: InstanceDependencies,
   batch: readonly InferenceRequest[],
 ): readonly RequestedModelOutput[] {
-  if (batch.some((request) => request.requestedOutputs === null)) return parts.outputs;
-  return parts.outputs.filter(({ name }) => batch.some((request) => request.requestedOutputs?.includes(name)));
+  if (batch.some((request) => request.requestedOutputs === null)) return dependencies.outputs;
+  return dependencies.outputs.filter(({ name }) => batch.some((request) => request.requestedOutputs?.includes(name)));
 }
 
 /** The outputs of a run. The receiver releases the blocks. */
@@ -94,8 +98,8 @@ interface RunOptions {
   readonly signal: AbortSignal | null;
 }
 
-async function run(parts: InstanceDependencies, options: RunOptions): Promise<AllocatedOutputs> {
-  const { session, arena } = parts;
+async function run(dependencies: InstanceDependencies, options: RunOptions): Promise<AllocatedOutputs> {
+  const { session, arena } = dependencies;
   const { unforeseeable } = session;
   const { inputs, wanted, signal } = options;
   const blocks = new Map<number, Block>();
@@ -120,9 +124,9 @@ async function run(parts: InstanceDependencies, options: RunOptions): Promise<Al
     });
     const results = await session.run({ arena, run: { inputs, outputs, allocate }, signal });
     return {
-      results: wanted.map(({ name, index }, place) => ({
+      results: wanted.map(({ name, index }, position) => ({
         name,
-        result: results[place] as RunResult,
+        result: results[position] as RunResult,
         block: blocks.get(index) ?? null,
       })),
     };
@@ -131,7 +135,7 @@ async function run(parts: InstanceDependencies, options: RunOptions): Promise<Al
     if (!foreseen || !isShapeSurprise(error)) throw error;
     // The actual sizes differ from the declared ones. In later runs, the library allocates these outputs.
     for (const { index } of wanted) unforeseeable.add(index);
-    return await run(parts, options);
+    return await run(dependencies, options);
   }
 }
 
@@ -144,20 +148,20 @@ function isShapeSurprise(error: unknown): boolean {
 
 /** Returns one outcome for each request. Every response owns a reference to each block that it uses. */
 function responsesOf(
-  parts: InstanceDependencies,
+  dependencies: InstanceDependencies,
   options: { batch: readonly InferenceRequest[]; rowCounts: readonly number[]; made: AllocatedOutputs },
 ): readonly Outcome[] {
   const { batch, rowCounts, made } = options;
   const outputs: Tensor[][] = batch.map(() => []);
   try {
     for (const { name, result, block } of made.results) {
-      const pieces = splitOutput(
+      const chunks = splitOutput(
         { name, result, block },
-        parts.batches ? rowCounts : null,
+        dependencies.batches ? rowCounts : null,
         batch.map((request) => request.requestedOutputs?.includes(name) ?? true),
       );
-      for (const [index, piece] of pieces.entries()) {
-        if (piece !== null) (outputs[index] as Tensor[]).push(piece);
+      for (const [index, chunk] of chunks.entries()) {
+        if (chunk !== null) (outputs[index] as Tensor[]).push(chunk);
       }
     }
   } catch (error) {
@@ -167,8 +171,8 @@ function responsesOf(
     for (const { block } of made.results) block?.release();
   }
   return outputs.map((tensors) => ({
-    modelName: parts.modelName,
-    modelVersion: parts.modelVersion,
+    modelName: dependencies.modelName,
+    modelVersion: dependencies.modelVersion,
     outputs: tensors,
     parameters: noParameters,
   }));

@@ -14,7 +14,7 @@ const bool: Parameter = (key, text) => {
   return [[key, value ? "1" : "0"]];
 };
 
-const whole: Parameter = (key, value) => {
+const complete: Parameter = (key, value) => {
   if (!/^\d{1,20}$/.test(value)) throw unconverted(key, value, "integral number");
   return [[key, value]];
 };
@@ -35,8 +35,8 @@ const named =
 
 /** Converts a path, which must be relative and inside the model's directory. A model must not access other files. */
 const ownPath: Parameter = (key, value, { name }) => {
-  const parts = value.split("/");
-  if (value === "" || value.startsWith("/") || parts.includes("..") || value.includes("\0"))
+  const segments = value.split("/");
+  if (value === "" || value.startsWith("/") || segments.includes("..") || value.includes("\0"))
     throw invalid(
       `parameter '${key}' of model '${name}' names '${value}'; it has to be a path from the model's directory, and to stay below it`,
     );
@@ -63,7 +63,7 @@ const strategies = ["kNextPowerOfTwo", "kSameAsRequested"] as const;
  */
 const cudaParameters: Readonly<Record<string, Parameter>> = {
   cudnn_conv_algo_search: oneOf(...algorithms),
-  gpu_mem_limit: whole,
+  gpu_mem_limit: complete,
   arena_extend_strategy: oneOf(...strategies),
   do_copy_in_default_stream: bool,
   use_ep_level_unified_stream: bool,
@@ -75,7 +75,7 @@ const cudaParameters: Readonly<Record<string, Parameter>> = {
   fuse_conv_bias: bool,
   tunable_op_enable: bool,
   tunable_op_tuning_enable: bool,
-  tunable_op_max_tuning_duration_ms: whole,
+  tunable_op_max_tuning_duration_ms: complete,
 };
 
 const precisions: Readonly<Record<string, string | null>> = {
@@ -96,13 +96,13 @@ const writesElsewhere = "it writes files where the server runs";
 /** Parameters of the TensorRT accelerator, as in Triton. */
 const tensorRtParameters: Readonly<Record<string, Parameter>> = {
   precision_mode: precision,
-  max_workspace_size_bytes: named("trt_max_workspace_size", whole),
+  max_workspace_size_bytes: named("trt_max_workspace_size", complete),
   int8_calibration_table_name: named("trt_int8_calibration_table_name", ownName),
   int8_use_native_calibration_table: named("trt_int8_use_native_calibration_table", bool),
-  trt_max_partition_iterations: whole,
-  trt_min_subgraph_size: whole,
+  trt_max_partition_iterations: complete,
+  trt_min_subgraph_size: complete,
   trt_dla_enable: bool,
-  trt_dla_core: whole,
+  trt_dla_core: complete,
   trt_engine_cache_enable: bool,
   trt_engine_cache_path: ownPath,
   trt_engine_cache_prefix: ownName,
@@ -115,8 +115,8 @@ const tensorRtParameters: Readonly<Record<string, Parameter>> = {
   trt_detailed_build_log: bool,
   trt_build_heuristics_enable: bool,
   trt_sparsity_enable: bool,
-  trt_builder_optimization_level: whole,
-  trt_auxiliary_streams: (key, value) => (value === "-1" ? [[key, value]] : whole(key, value, undefined as never)),
+  trt_builder_optimization_level: complete,
+  trt_auxiliary_streams: (key, value) => (value === "-1" ? [[key, value]] : complete(key, value, undefined as never)),
   trt_tactic_sources: asText,
   trt_profile_min_shapes: asText,
   trt_profile_max_shapes: asText,
@@ -140,7 +140,7 @@ const needsPath = [
 /** Parameters of the model itself that configure the CUDA provider, in Triton's older form. Their values are numbers instead of names. */
 const modelParameters: Readonly<Record<string, Parameter>> = {
   cudnn_conv_algo_search: byNumber(algorithms),
-  gpu_mem_limit: whole,
+  gpu_mem_limit: complete,
   arena_extend_strategy: byNumber(strategies),
   do_copy_in_default_stream: bool,
   use_ep_level_unified_stream: bool,
@@ -184,10 +184,10 @@ export function providersOnGpu(config: ModelConfig, device: number): readonly Ex
 function read(
   accelerator: "TensorRT" | "CUDA",
   known: Readonly<Record<string, Parameter>>,
-  given: Readonly<Record<string, string>>,
+  input: Readonly<Record<string, string>>,
   config: ModelConfig,
 ): ExecutionProvider["options"] {
-  return Object.entries(given).flatMap(([key, value]) => {
+  return Object.entries(input).flatMap(([key, value]) => {
     const parameter = Object.hasOwn(known, key) ? known[key] : undefined;
     if (parameter === undefined)
       throw invalid(`unknown parameter '${key}' is provided for ${accelerator} Execution Accelerator`);

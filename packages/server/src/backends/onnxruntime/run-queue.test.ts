@@ -32,11 +32,11 @@ const limits = { slotCount: 1, longNs: 100e6, modelRunsMax: 2, tenantRunsMax: 2,
 const owner = (tenant: number) => ({ tenant, model: "m" });
 
 /** Records the runs that were admitted, and keeps the disposables that end them. */
-function book(turns: RunQueue) {
+function book(queue: RunQueue) {
   const admitted: number[] = [];
   const held = new Map<number, Disposable>();
   const enter = async (tenant: number) => {
-    held.set(tenant, await turns.enter(owner(tenant), null));
+    held.set(tenant, await queue.enter(owner(tenant), null));
     admitted.push(tenant);
   };
   return {
@@ -50,8 +50,8 @@ const settled = () => new Promise<void>((resolve) => setImmediate(resolve));
 
 test("a run that becomes long frees its slot for the next without ending", async () => {
   const { clock, pass } = handClock();
-  const turns = new RunQueue(limits, clock);
-  const { admitted, enter } = book(turns);
+  const queue = new RunQueue(limits, clock);
+  const { admitted, enter } = book(queue);
   enter(1);
   enter(2);
   await settled();
@@ -63,8 +63,8 @@ test("a run that becomes long frees its slot for the next without ending", async
 
 test("tenants are served in order of the run time that each has used", async () => {
   const { clock, pass } = handClock();
-  const turns = new RunQueue(limits, clock);
-  const { admitted, enter, leave } = book(turns);
+  const queue = new RunQueue(limits, clock);
+  const { admitted, enter, leave } = book(queue);
   enter(1);
   await settled();
   for (const tenant of [1, 2, 3]) enter(tenant);
@@ -84,13 +84,13 @@ for (const doesGiveUp of [false, true]) {
   const others = doesGiveUp ? ", and its cost is kept when another of its requests is aborted" : "";
   test(`a tenant is charged the time from its admission to its end${others}`, async () => {
     const { clock, pass } = handClock();
-    const turns = new RunQueue(limits, clock);
-    const { admitted, enter, leave } = book(turns);
+    const queue = new RunQueue(limits, clock);
+    const { admitted, enter, leave } = book(queue);
     enter(1);
     await settled();
-    const gone = new AbortController();
-    if (doesGiveUp) turns.enter(owner(1), gone.signal).catch(() => {});
-    gone.abort();
+    const disconnected = new AbortController();
+    if (doesGiveUp) queue.enter(owner(1), disconnected.signal).catch(() => {});
+    disconnected.abort();
     enter(2);
     pass(50);
     leave(1);
@@ -107,16 +107,16 @@ for (const doesGiveUp of [false, true]) {
 
 test("an aborted waiter leaves the queue, and one with an aborted signal never enters it", async () => {
   const { clock } = handClock();
-  const turns = new RunQueue(limits, clock);
-  const first = await turns.enter(owner(1), null);
+  const runQueue = new RunQueue(limits, clock);
+  const first = await runQueue.enter(owner(1), null);
   const controller = new AbortController();
-  const waiting = turns.enter(owner(2), controller.signal);
-  assert.equal(turns.waitingCount, 1);
+  const waiting = runQueue.enter(owner(2), controller.signal);
+  assert.equal(runQueue.waitingCount, 1);
   controller.abort();
   await assert.rejects(waiting, { code: "CANCELLED" });
-  await assert.rejects(turns.enter(owner(3), AbortSignal.abort()), { code: "CANCELLED" });
-  assert.equal(turns.waitingCount, 0);
+  await assert.rejects(runQueue.enter(owner(3), AbortSignal.abort()), { code: "CANCELLED" });
+  assert.equal(runQueue.waitingCount, 0);
   first[Symbol.dispose]();
   first[Symbol.dispose]();
-  (await turns.enter(owner(2), null))[Symbol.dispose]();
+  (await runQueue.enter(owner(2), null))[Symbol.dispose]();
 });

@@ -1,7 +1,7 @@
 import { type Clock, InferenceError } from "@galatea/base";
 import { chooseRun, type ActiveRun, type RunOwner, type RunLimits } from "./choose-run.ts";
 
-type Admit = (turn: Disposable) => void;
+type Admit = (slot: Disposable) => void;
 
 interface Tenant {
   readonly queues: Map<string, Queue>;
@@ -52,9 +52,9 @@ export class RunQueue {
     if (signal?.aborted) return Promise.reject(new InferenceError("CANCELLED", "Request cancelled"));
     const queue = this.#queue(owner);
     return new Promise((resolve, reject) => {
-      const admit: Admit = (turn) => {
+      const admit: Admit = (slot) => {
         signal?.removeEventListener("abort", giveUp);
-        resolve(turn);
+        resolve(slot);
       };
       const giveUp = () => {
         this.#leaveQueue(queue, admit);

@@ -35,8 +35,8 @@ export class RunThreadPool {
   async take(home: number): Promise<RunThreadClient> {
     const { runThreadsMax } = this.#options;
     let free = -1;
-    for (let place = 0; place < runThreadsMax; place += 1) {
-      const number = (home + place) % runThreadsMax;
+    for (let position = 0; position < runThreadsMax; position += 1) {
+      const number = (home + position) % runThreadsMax;
       if (this.#busy.has(number)) continue;
       if (free === -1) free = number;
       const isThere = this.#threads[number] !== undefined && this.#threads[number] !== null;

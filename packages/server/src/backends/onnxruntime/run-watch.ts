@@ -12,7 +12,7 @@ export interface RunWatchOptions {
   /** Makes runs of the run thread end at their next operator (true), or lets them run to their end (false). */
   readonly terminate: (does: boolean) => Promise<unknown>;
   /** Waits for a response that arrives at once unless the process hangs. */
-  readonly soon: (answer: Promise<unknown>) => Promise<unknown>;
+  readonly soon: (response: Promise<unknown>) => Promise<unknown>;
   /** Kills the process when the run does not end after its termination. */
   readonly kill: () => void;
 }

@@ -9,12 +9,12 @@ test("sending a descriptor to a runner that has just ended fails with the runner
   const descriptors = openSocketPair();
   const closed = Promise.withResolvers<void>();
   const calls = new RunnerCaller({ controlFd: control.ours, descriptorFd: descriptors.ours }, closed.resolve);
-  const given = openSync("/dev/null", "r");
-  t.after(() => [given, descriptors.ours].forEach((fd) => closeSync(fd)));
+  const input = openSync("/dev/null", "r");
+  t.after(() => [input, descriptors.ours].forEach((fd) => closeSync(fd)));
   // A process that ends closes its sockets one after another. The server acts between two closes.
   closeSync(descriptors.theirs);
 
-  const call = calls.callWith("arena", { arena: 1, byteLength: 4096 }, given);
+  const call = calls.callWith("arena", { arena: 1, byteLength: 4096 }, input);
   await Promise.race([closed.promise, call]);
   calls.fail(new Error("it was killed"));
 

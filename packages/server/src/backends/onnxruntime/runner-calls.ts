@@ -41,16 +41,16 @@ export class RunnerCaller {
     return this.#closed.promise;
   }
 
-  /** Sends a call and resolves with the reply. Calls `begun` when the runner reports that it has started the call. */
+  /** Sends a call and resolves with the reply. Calls `started` when the runner reports that it has started the call. */
   call<Call extends RunnerCall>(
     call: Call,
     request: RunnerCalls[Call]["request"],
-    begun: () => void = () => {},
+    started: () => void = () => {},
   ): Promise<RunnerCalls[Call]["reply"]> {
     return new Promise((resolve, reject) => {
       if (this.#failure !== null) throw this.#failure;
       const id = ++this.#lastId;
-      this.#pending.set(id, { onStart: begun, resolve, reject });
+      this.#pending.set(id, { onStart: started, resolve, reject });
       // The socket keeps the process alive only while a call is pending.
       this.#channel.ref();
       this.#channel.send({ id, call, request } satisfies CallMessage);

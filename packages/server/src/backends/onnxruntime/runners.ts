@@ -34,7 +34,7 @@ export interface RunnersOptions {
  */
 export class Runners implements AsyncDisposable {
   readonly #options: RunnersOptions;
-  readonly #turns: RunQueue;
+  readonly #runQueue: RunQueue;
   readonly #crashes: CrashRecord;
   readonly #isolated: IsolatedRunners;
   /** Loaded content by key. */
@@ -46,7 +46,7 @@ export class Runners implements AsyncDisposable {
 
   constructor(options: RunnersOptions) {
     this.#options = options;
-    this.#turns = new RunQueue(options.turns, options.clock);
+    this.#runQueue = new RunQueue(options.turns, options.clock);
     this.#crashes = new CrashRecord(options.crashes);
     this.#isolated = new IsolatedRunners({
       runnersMax: options.isolatedRunnersMax,
@@ -92,7 +92,7 @@ export class Runners implements AsyncDisposable {
     return this.#attempt(content, async (runner) => {
       // The session is loaded before the run waits for a slot; otherwise the slot would be idle during the load.
       await runner.session(content);
-      using _turn = await this.#turns.enter({ tenant: task.arena.id, model: content.key }, task.signal);
+      using _turn = await this.#runQueue.enter({ tenant: task.arena.id, model: content.key }, task.signal);
       return await runner.run({ content, ...task });
     });
   }

@@ -21,7 +21,7 @@ export interface RunnerSockets {
 type Handlers = {
   readonly [Call in RunnerCall]: (
     request: RunnerCalls[Call]["request"],
-    begun: () => void,
+    started: () => void,
   ) => Promise<RunnerCalls[Call]["reply"]>;
 };
 
@@ -35,7 +35,7 @@ export async function serveRunner(sockets: RunnerSockets): Promise<void> {
     const channel = new JsonChannel(sockets.controlFd, {
       onMessage: (message) => {
         const { id, call, request } = message as CallMessage;
-        const handle = runner.handlers[call] as (request: unknown, begun: () => void) => Promise<unknown>;
+        const handle = runner.handlers[call] as (request: unknown, started: () => void) => Promise<unknown>;
         handle(request, () => channel.send({ id, begun: true } satisfies ReplyMessage)).then(
           (reply) => channel.send({ id, reply } satisfies ReplyMessage),
           (thrown: unknown) => {
@@ -96,7 +96,7 @@ class ServedRunner {
         this.#arenas.delete(arena);
         return {};
       },
-      load: (request, begun) => this.#load(request, begun),
+      load: (request, started) => this.#load(request, started),
       close: async ({ session }) => {
         const before = await this.#memory.bytes();
         await this.#sessions.get(session)?.[Symbol.asyncDispose]();
@@ -117,11 +117,11 @@ class ServedRunner {
     };
   }
 
-  async #load({ session, options }: RunnerCalls["load"]["request"], begun: () => void): Promise<LoadedSession> {
+  async #load({ session, options }: RunnerCalls["load"]["request"], started: () => void): Promise<LoadedSession> {
     assert(this.#runtime !== null && !this.#sessions.has(session), "a session is loaded once, after the start");
     const before = await this.#memory.bytes();
     this.#bareBytes ??= before;
-    begun();
+    started();
     const opened = await this.#runtime.openSession({ ...options, config: new Map(options.config) });
     this.#sessions.set(session, opened);
     const after = await this.#memory.bytes();

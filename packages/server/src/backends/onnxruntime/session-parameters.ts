@@ -75,11 +75,11 @@ function gpuAccelerators(config: ModelConfig): readonly string[] {
   const { gpuExecutionAccelerator: onGpu, cpuExecutionAccelerator: onCpu } = accelerators;
   const unknown = [...onGpu, ...onCpu].find(({ name }) => !knownAccelerators.includes(name));
   if (unknown !== undefined) throw invalid(`unknown Execution Accelerator '${unknown.name}' is requested`);
-  const [wanted] = onCpu;
-  if (wanted === undefined) return onGpu.map(({ name }) => `gpu_execution_accelerator ${name}`);
+  const [desired] = onCpu;
+  if (desired === undefined) return onGpu.map(({ name }) => `gpu_execution_accelerator ${name}`);
   throw new InferenceError(
     "UNSUPPORTED",
-    `Execution Accelerator '${wanted.name}' is requested for model '${config.name}', but this server's ONNX Runtime does not have it`,
+    `Execution Accelerator '${desired.name}' is requested for model '${config.name}', but this server's ONNX Runtime does not have it`,
   );
 }
 

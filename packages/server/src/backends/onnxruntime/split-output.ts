@@ -18,7 +18,7 @@ export interface OutputBlock {
 export function splitOutput(
   output: OutputBlock,
   rowCounts: readonly number[] | null,
-  wanted: readonly boolean[],
+  desired: readonly boolean[],
 ): readonly (Tensor | null)[] {
   const { name, result, block } = output;
   const [rowsMade, ...rest] = result.shape;
@@ -36,17 +36,17 @@ export function splitOutput(
   if (datatype === undefined) {
     throw new InferenceError("UNSUPPORTED", `output '${name}' has ONNX element type ${result.elementType}`);
   }
-  const pieces: ((Pick<Tensor, "name" | "datatype" | "shape"> & Span) | null)[] = [];
+  const chunks: ((Pick<Tensor, "name" | "datatype" | "shape"> & Span) | null)[] = [];
   let at = 0;
   for (const [index, shape] of shapes.entries()) {
     const start = at;
     at = datatype === "BYTES" ? endOfStrings(output, at, elementCount(shape)) : at + elementBytes(datatype, shape);
-    pieces.push(wanted[index] === true ? { name, datatype, shape, start, end: at } : null);
+    chunks.push(desired[index] === true ? { name, datatype, shape, start, end: at } : null);
   }
-  const isWhole = pieces.length === 1;
-  return pieces.map((piece) => {
-    if (piece === null) return null;
-    const { start, end, ...tensor } = piece;
+  const isWhole = chunks.length === 1;
+  return chunks.map((chunk) => {
+    if (chunk === null) return null;
+    const { start, end, ...tensor } = chunk;
     return { ...tensor, ...segmentOf(block, isWhole, { start, end }) };
   });
 }

@@ -13,7 +13,7 @@ before(async () => {
 
 after(() => fixture[Symbol.asyncDispose]());
 
-const answered = (parameters: string) =>
+const responded = (parameters: string) =>
   `return [pb_utils.InferenceResponse([pb_utils.Tensor("OUT", request.inputs()[0].as_numpy())], parameters=${parameters}) for request in requests]`;
 const called = (options: string) =>
   `pb_utils.InferenceRequest(**dict(dict(model_name="other", inputs=[], requested_output_names=["OUT"]), ${options})).exec()`;
@@ -22,12 +22,12 @@ const tensors = (count: number) => `[pb_utils.Tensor("A%d" % at, np.zeros(1, np.
 const cases: readonly [what: string, body: string, told: RegExp][] = [
   [
     "parameters of 69 MB in the responses of a batch together",
-    answered('{"p": "x" * 23_000_000}'),
+    responded('{"p": "x" * 23_000_000}'),
     /the responses' parameters and small tensors have 69\d{6} bytes; the Python backend accepts at most 67108864/,
   ],
   [
     "too many parameters in the responses of a batch together",
-    answered("{str(at): True for at in range(33_334)}"),
+    responded("{str(at): True for at in range(33_334)}"),
     /the responses have 100002 parameters; the Python backend accepts at most 100000/,
   ],
   [
@@ -86,7 +86,7 @@ return [pb_utils.InferenceResponse([pb_utils.Tensor("OUT", np.array([kilobytes],
   assert.ok(grown < 24_000, `${grown} kB`);
 });
 
-for (const [what, body, told] of cases) {
+for (const [what, body, pattern] of cases) {
   test(`${what}: the batch fails, and the worker survives`, async () => {
     const first = `if requests[0].inputs()[0].as_numpy()[0] == 0: ${echo}\n`;
     await using loaded = await fixture.load("generous", model(first + body));
@@ -95,7 +95,7 @@ for (const [what, body, told] of cases) {
     const { outcomes } = await only(loaded).execute(batch);
     for (const outcome of outcomes) {
       assert.ok(outcome instanceof InferenceError, "it has failed");
-      assert.match(outcome.message, told);
+      assert.match(outcome.message, pattern);
     }
     assert.deepEqual(floatsOf((await infer(loaded, [floats("IN", [0])])).outputs[0]!), [0]);
     assert.equal(pidOf(loaded), pid);
@@ -112,11 +112,11 @@ test("response parameters that cannot be sent are rejected with Triton's errors"
     ["{1: 1}", /TritonModelException: Expect parameters keys to have type str, found type <class 'int'>/],
     ["[1]", /TritonModelException: Expect parameters to be a dict, got <class 'list'>/],
   ];
-  for (const [given, told] of refusals) {
+  for (const [input, pattern] of refusals) {
     await using loaded = await fixture.load(
       "refused",
-      model(`return [pb_utils.InferenceResponse([], parameters=${given})]`),
+      model(`return [pb_utils.InferenceResponse([], parameters=${input})]`),
     );
-    await assert.rejects(infer(loaded, [floats("IN", [1])]), { code: "INTERNAL", message: told });
+    await assert.rejects(infer(loaded, [floats("IN", [1])]), { code: "INTERNAL", message: pattern });
   }
 });

@@ -32,7 +32,7 @@ test("polling yields once nothing has started or ended for a while, and then sto
   const turnsAfter = async (quietNs: number) => {
     const before = givenWay;
     nowNs += quietNs;
-    for (let turn = 0; turn < 3; turn++) await setImmediate();
+    for (let tick = 0; tick < 3; tick++) await setImmediate();
     return givenWay - before;
   };
   busyPolling.began(true);
@@ -55,7 +55,7 @@ test("polling stops at once, for a while, if other processes need the core", asy
     busyPolling.began(true);
     busyPolling.ended(true);
     nowNs += quietNs;
-    for (let turn = 0; turn < 3; turn++) await setImmediate();
+    for (let tick = 0; tick < 3; tick++) await setImmediate();
   };
   await executed(40_000);
   assert.equal(givenWay, 1);
@@ -77,7 +77,7 @@ test("while other processes need the cores no worker polls", async () => {
   busyPolling.began(true);
   busyPolling.ended(true);
   nowNs += 40_000;
-  for (let turn = 0; turn < 3; turn++) await setImmediate();
+  for (let tick = 0; tick < 3; tick++) await setImmediate();
   assert.equal(busyPolling.mayPoll(mark), false);
   nowNs += 5_000_000;
   assert.equal(busyPolling.mayPoll(mark), true);

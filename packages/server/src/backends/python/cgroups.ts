@@ -13,22 +13,22 @@ export interface CgroupLocation {
   readonly directory: string;
 }
 
-const wanted = ["memory", "pids"] as const;
+const desired = ["memory", "pids"] as const;
 
 /**
  * Returns the files that set the limits of a group, for the given cgroup version. A missing file is an error unless it is marked as
  * optional.
  */
 function settings(
-  place: CgroupLocation,
+  location: CgroupLocation,
   limits: GroupLimits,
 ): readonly { file: string; value: string; optional?: true }[] {
   const memory = limits.memoryBytesMax;
   const rows: { file: string; value: string; optional?: true }[] = [];
-  if (place.controllers.includes("pids") && limits.processesMax !== null)
+  if (location.controllers.includes("pids") && limits.processesMax !== null)
     rows.push({ file: "pids.max", value: String(limits.processesMax) });
-  if (!place.controllers.includes("memory") || memory === null) return rows;
-  if (place.version === 1) {
+  if (!location.controllers.includes("memory") || memory === null) return rows;
+  if (location.version === 1) {
     rows.push({ file: "memory.limit_in_bytes", value: String(memory) });
     rows.push({ file: "memory.memsw.limit_in_bytes", value: String(memory), optional: true });
   } else {
@@ -49,55 +49,55 @@ export function findCgroups(cgroup: string, mountinfo: string): readonly CgroupL
     const [, names, path] = /^\d+:([^:]*):(.*)$/.exec(line) ?? [];
     if (names !== undefined && path !== undefined) for (const name of names.split(",")) own.set(name, path);
   }
-  const places: CgroupLocation[] = [];
+  const locations: CgroupLocation[] = [];
   for (const line of mountinfo.split("\n")) {
     const [before = "", after = ""] = line.split(" - ");
     const [, , , root = "", mountPoint = ""] = before.split(" ");
     const [type, , options = ""] = after.split(" ");
     const version = type === "cgroup" ? 1 : type === "cgroup2" ? 2 : null;
     if (version === null) continue;
-    const controllers = version === 1 ? wanted.filter((name) => options.split(",").includes(name)) : wanted;
+    const controllers = version === 1 ? desired.filter((name) => options.split(",").includes(name)) : desired;
     const path = own.get(version === 1 ? (controllers[0] ?? "-") : "");
     if (controllers.length === 0 || path === undefined) continue;
     // A container may see only its own subtree of the hierarchy.
     const below = root === "/" ? path : path.startsWith(root) ? path.slice(root.length) : "";
-    places.push({ version, controllers, directory: join(mountPoint, below) });
+    locations.push({ version, controllers, directory: join(mountPoint, below) });
   }
-  return places;
+  return locations;
 }
 
 /** Creates control groups inside the control groups of this process. Synchronous, because each call only writes to the kernel. */
 export class Cgroups {
-  readonly #places: readonly CgroupLocation[];
+  readonly #locations: readonly CgroupLocation[];
   readonly #name: string;
   #count = 0;
 
-  private constructor(places: readonly CgroupLocation[], name: string) {
-    this.#places = places;
+  private constructor(locations: readonly CgroupLocation[], name: string) {
+    this.#locations = locations;
     this.#name = name;
   }
 
   /** Opens the control groups of this server. Their names begin with `name`. `missing` describes the limits that are not available. */
   static open(name: string, limits: GroupLimits): { readonly groups: Cgroups | null; readonly missing: string | null } {
-    let places: readonly CgroupLocation[];
+    let locations: readonly CgroupLocation[];
     try {
-      places = findCgroups(readFileSync("/proc/self/cgroup", "utf8"), readFileSync("/proc/self/mountinfo", "utf8"));
+      locations = findCgroups(readFileSync("/proc/self/cgroup", "utf8"), readFileSync("/proc/self/mountinfo", "utf8"));
     } catch (error) {
       return { groups: null, missing: `there are no control groups: ${(error as Error).message}` };
     }
     const usable: CgroupLocation[] = [];
     let reason: string | null = null;
-    for (const place of places) {
+    for (const location of locations) {
       try {
-        const handed = withControllers(place);
+        const handed = withControllers(location);
         new Cgroups([handed], name).make(limits)[Symbol.dispose]();
         usable.push(handed);
       } catch (error) {
-        reason ??= `control groups cannot be made in ${place.directory}: ${(error as Error).message}`;
+        reason ??= `control groups cannot be made in ${location.directory}: ${(error as Error).message}`;
       }
     }
-    const found = new Set(usable.flatMap((place) => place.controllers));
-    if (wanted.some((controller) => !found.has(controller)))
+    const found = new Set(usable.flatMap((location) => location.controllers));
+    if (desired.some((controller) => !found.has(controller)))
       return { groups: null, missing: reason ?? "no hierarchy has the controllers memory and pids" };
     return { groups: new Cgroups(usable, name), missing: null };
   }
@@ -105,14 +105,14 @@ export class Cgroups {
   /** Creates a group with these limits in each hierarchy. Disposing the result removes the groups; no process may be in them then. */
   make(limits: GroupLimits): CgroupSet {
     const name = `${this.#name}-${(this.#count += 1)}`;
-    const made: string[] = [];
+    const created: string[] = [];
     try {
-      for (const place of this.#places) {
-        const rows = settings(place, limits);
+      for (const location of this.#locations) {
+        const rows = settings(location, limits);
         if (rows.length === 0) continue;
-        const directory = join(place.directory, name);
+        const directory = join(location.directory, name);
         mkdirSync(directory);
-        made.push(directory);
+        created.push(directory);
         for (const { file, value, optional } of rows) {
           try {
             writeFileSync(join(directory, file), value);
@@ -122,15 +122,15 @@ export class Cgroups {
         }
       }
     } catch (error) {
-      for (const directory of made) rmdirSync(directory);
+      for (const directory of created) rmdirSync(directory);
       throw error;
     }
-    return new CgroupSet(made);
+    return new CgroupSet(created);
   }
 
   /** Removes the groups of servers that have ended. `isGone` returns whether a name belongs to such a group. */
   sweep(isGone: (name: string) => boolean): void {
-    for (const { directory } of this.#places) {
+    for (const { directory } of this.#locations) {
       for (const entry of readdirSync(directory)) {
         const owner = /^(.*)-\d+$/.exec(entry)?.[1];
         if (owner !== undefined && isGone(owner)) removeEmpty(join(directory, entry));
@@ -156,16 +156,16 @@ export class CgroupSet implements Disposable {
 }
 
 /** Enables the controllers for child groups, which cgroup version 2 requires. */
-function withControllers(place: CgroupLocation): CgroupLocation {
-  if (place.version === 1) return place;
-  const there = readFileSync(join(place.directory, "cgroup.controllers"), "utf8").trim().split(" ");
-  const controllers = wanted.filter((name) => there.includes(name));
+function withControllers(location: CgroupLocation): CgroupLocation {
+  if (location.version === 1) return location;
+  const there = readFileSync(join(location.directory, "cgroup.controllers"), "utf8").trim().split(" ");
+  const controllers = desired.filter((name) => there.includes(name));
   if (controllers.length === 0) throw new Error("it has neither memory nor pids");
-  const handed = readFileSync(join(place.directory, "cgroup.subtree_control"), "utf8").trim().split(" ");
+  const handed = readFileSync(join(location.directory, "cgroup.subtree_control"), "utf8").trim().split(" ");
   const missing = controllers.filter((name) => !handed.includes(name));
   if (missing.length > 0)
-    writeFileSync(join(place.directory, "cgroup.subtree_control"), missing.map((name) => `+${name}`).join(" "));
-  return { ...place, controllers };
+    writeFileSync(join(location.directory, "cgroup.subtree_control"), missing.map((name) => `+${name}`).join(" "));
+  return { ...location, controllers };
 }
 
 /** Removes a group. A group that still contains a process remains until the next sweep. */

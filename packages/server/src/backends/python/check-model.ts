@@ -94,13 +94,13 @@ async function missingEnvironment(
   { modelDirectory }: ModelSource,
   config: ModelConfig,
 ): Promise<readonly InferenceError[]> {
-  const asked = config.parameters.get("EXECUTION_ENV_PATH");
-  if (asked === undefined || asked === "") return [];
-  const path = environmentPath(asked, modelDirectory);
+  const requested = config.parameters.get("EXECUTION_ENV_PATH");
+  if (requested === undefined || requested === "") return [];
+  const path = environmentPath(requested, modelDirectory);
   const isThere = await stat(path).then(
     () => true,
     () => false,
   );
   if (isThere) return [];
-  return [new InferenceError("INVALID_ARG", `EXECUTION_ENV_PATH '${asked}' does not exist: ${path}`)];
+  return [new InferenceError("INVALID_ARG", `EXECUTION_ENV_PATH '${requested}' does not exist: ${path}`)];
 }

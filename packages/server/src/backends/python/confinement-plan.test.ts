@@ -23,7 +23,7 @@ const options: TenantOptions = {
   dataDirectory: null,
   slicesDirectory: "/slices",
 };
-const whole: MachineFacts = {
+const complete: MachineFacts = {
   landlock: 7,
   isRoot: true,
   usersMapped: true,
@@ -41,25 +41,25 @@ const parts = {
 };
 
 test("with all privileges the plan has every confinement and nothing is missing", () => {
-  const rows = confinementRows(options, whole, { usersMissing: null, cgroupsMissing: null });
+  const rows = confinementRows(options, complete, { usersMissing: null, cgroupsMissing: null });
   assert.deepEqual(
     rows.filter((row) => row.missing !== null),
     [],
   );
-  const plan = createConfinementPlan(options, whole, "/own/root", parts);
+  const plan = createConfinementPlan(options, complete, "/own/root", parts);
   assert.deepEqual(
     [plan.user, plan.view, plan.scratch, plan.read],
     [2_000_000_007, "/own/root", "/tmp", ["/model", "/shared"]],
   );
   assert.deepEqual([plan.tcp, plan.opensPort], [[443], true]);
-  assert.equal(createConfinementPlan({ ...options, tcpPorts: [] }, whole, "/own/root", parts).opensPort, false);
+  assert.equal(createConfinementPlan({ ...options, tcpPorts: [] }, complete, "/own/root", parts).opensPort, false);
   assert.deepEqual(plan.write, ["/out"]);
   assert.deepEqual(plan.links, [["/opt/ml/model", "/model"]]);
   assert.deepEqual(plan.limits, { RLIMIT_CORE: 1, RLIMIT_NPROC: 64 });
 });
 
 test("without root the plan uses Landlock and limits, and lists what is missing", () => {
-  const facts: MachineFacts = { ...whole, isRoot: false, usersMapped: false, views: false };
+  const facts: MachineFacts = { ...complete, isRoot: false, usersMapped: false, views: false };
   const missing = {
     usersMissing: "the server does not run as root",
     cgroupsMissing: "control groups cannot be created",
@@ -81,7 +81,7 @@ test("without root the plan uses Landlock and limits, and lists what is missing"
 
 test("a kernel without Landlock, and an older version, are reported with what they do not restrict", () => {
   const told = (landlock: number) =>
-    confinementRows(options, { ...whole, landlock }, { usersMissing: null, cgroupsMissing: null })
+    confinementRows(options, { ...complete, landlock }, { usersMissing: null, cgroupsMissing: null })
       .filter((row) => row.missing !== null)
       .map((row) => row.what);
   assert.deepEqual(told(0), ["files", "network", "signals"]);
@@ -108,11 +108,11 @@ test("a user id belongs to one tenant while that exists, and other servers use o
     using one = UserSlice.open({ first: 5000, count: 8192 }, directory)!;
     using other = UserSlice.open({ first: 5000, count: 8192 }, directory)!;
     assert.equal(UserSlice.open({ first: 5000, count: 8192 }, directory), null);
-    const taken = Array.from({ length: 4096 }, () => one.take()!);
-    assert.equal(new Set(taken).size, 4096);
+    const used = Array.from({ length: 4096 }, () => one.take()!);
+    assert.equal(new Set(used).size, 4096);
     assert.equal(one.take(), null);
-    assert.ok(!taken.includes(other.take()!));
-    const [user = 0] = taken;
+    assert.ok(!used.includes(other.take()!));
+    const [user = 0] = used;
     assert.ok(!one.isFree(user) && !one.isFree(1));
     one.release(user);
     assert.ok(one.isFree(user));

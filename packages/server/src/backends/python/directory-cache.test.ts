@@ -38,18 +38,18 @@ async function use(kept: DirectoryCache, name: string, make: CreateFiles): Promi
 
 test("a directory is created once for all its holders, concurrent and later ones", async () => {
   const kept = keep(1000);
-  let made = 0;
-  const asked = Promise.withResolvers<void>();
+  let generated = 0;
+  const requested = Promise.withResolvers<void>();
   const make: CreateFiles = async (files) => {
-    made++;
-    await asked.promise;
+    generated++;
+    await requested.promise;
     return await ofBytes(10)(files);
   };
   const holding = [1, 2, 3].map(() => kept.hold("one", make, signal));
-  asked.resolve();
-  const held = await Promise.all(holding);
-  assert.equal(made, 1);
-  for (const each of held) {
+  requested.resolve();
+  const lease = await Promise.all(holding);
+  assert.equal(generated, 1);
+  for (const each of lease) {
     assert.equal(await readFile(join(each.directory, "content"), "utf8"), "content");
     each[Symbol.dispose]();
   }
@@ -70,10 +70,10 @@ test("over the limit the least recently used unused directory is deleted, and di
 
 test("a directory in use by another cache or process is not deleted", async () => {
   const [ours, theirs] = [keep(50), keep(50)];
-  const held = await theirs.hold("theirs", ofBytes(40), signal);
+  const lease = await theirs.hold("theirs", ofBytes(40), signal);
   await use(ours, "ours", ofBytes(40));
   assert.deepEqual(await names(), ["ours", "theirs"]);
-  held[Symbol.dispose]();
+  lease[Symbol.dispose]();
   await use(ours, "next", ofBytes(40));
   assert.deepEqual(await names(), ["next"]);
 });
@@ -119,8 +119,8 @@ test("a failed creation leaves no files, and the next call creates the directory
     message: /101 bytes, more than/,
   });
   assert.deepEqual(await names(), []);
-  using held = await kept.hold("one", ofBytes(100), signal);
-  assert.deepEqual(await readdir(held.directory), ["content"]);
+  using lease = await kept.hold("one", ofBytes(100), signal);
+  assert.deepEqual(await readdir(lease.directory), ["content"]);
 });
 
 test("the bytes of a directory are counted if its creator does not report them", async () => {
@@ -145,15 +145,15 @@ test("only the server's user may open a lock, and half-deleted directories are d
 
 test("a wait for another process's creation ends with its signal", async () => {
   const kept = keep(100);
-  const begun = Promise.withResolvers<void>();
+  const started = Promise.withResolvers<void>();
   const end = Promise.withResolvers<void>();
   const slow: CreateFiles = async (files) => {
-    begun.resolve();
+    started.resolve();
     await end.promise;
     return await ofBytes(1)(files);
   };
   const making = kept.hold("one", slow, signal);
-  await begun.promise;
+  await started.promise;
   await assert.rejects(keep(100).hold("one", never, AbortSignal.timeout(50)), { name: "TimeoutError" });
   end.resolve();
   (await making)[Symbol.dispose]();

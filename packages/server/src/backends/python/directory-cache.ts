@@ -32,7 +32,7 @@ interface LeasedDirectory {
  */
 export class DirectoryCache {
   readonly #options: DirectoryCacheOptions;
-  readonly #held = new Map<string, LeasedDirectory>();
+  readonly #bytesLease = new Map<string, LeasedDirectory>();
 
   constructor(options: DirectoryCacheOptions) {
     this.#options = options;
@@ -55,10 +55,10 @@ export class DirectoryCache {
     const root = join(this.#options.directory, name);
     for (let isNew = false; ;) {
       signal.throwIfAborted();
-      const held = this.#again(name) ?? (await this.#share(name, root));
-      if (held !== null) {
+      const lease = this.#again(name) ?? (await this.#share(name, root));
+      if (lease !== null) {
         if (isNew) await this.#bound();
-        return held;
+        return lease;
       }
       const own = (await isMade(root)) ? null : await taken(root, lockDirectory);
       if (own === null) {
@@ -73,8 +73,8 @@ export class DirectoryCache {
   }
 
   #again(name: string): DirectoryLease | null {
-    const held = this.#held.get(name);
-    return held === undefined ? null : this.#handle(name, held);
+    const lease = this.#bytesLease.get(name);
+    return lease === undefined ? null : this.#handle(name, lease);
   }
 
   async #share(name: string, root: string): Promise<DirectoryLease | null> {
@@ -85,16 +85,16 @@ export class DirectoryCache {
     const known = this.#again(name);
     if (isStill && known === null) {
       const held = { lock, users: 0 };
-      this.#held.set(name, held);
+      this.#bytesLease.set(name, held);
       return this.#handle(name, held);
     }
     lock[Symbol.dispose]();
     return known;
   }
 
-  #handle(name: string, held: LeasedDirectory): DirectoryLease {
+  #handle(name: string, lease: LeasedDirectory): DirectoryLease {
     const root = join(this.#options.directory, name);
-    held.users++;
+    lease.users++;
     this.#touch(root);
     let isOver = false;
     return {
@@ -102,10 +102,10 @@ export class DirectoryCache {
       [Symbol.dispose]: () => {
         if (isOver) return;
         isOver = true;
-        if (--held.users > 0) return;
-        this.#held.delete(name);
+        if (--lease.users > 0) return;
+        this.#bytesLease.delete(name);
         this.#touch(root);
-        held.lock[Symbol.dispose]();
+        lease.lock[Symbol.dispose]();
       },
     };
   }
@@ -162,10 +162,10 @@ export class DirectoryCache {
 
   /** Deletes a directory. The caller must hold the directory's lock. */
   async #delete(root: string): Promise<void> {
-    const gone = join(this.#options.directory, `${goneMark}${randomUUID()}`);
-    await rename(root, gone);
+    const removed = join(this.#options.directory, `${goneMark}${randomUUID()}`);
+    await rename(root, removed);
     // The removal is retried, because a failed creation may still be writing to the directory.
-    await rm(gone, { recursive: true, force: true, maxRetries: 9, retryDelay: 50 });
+    await rm(removed, { recursive: true, force: true, maxRetries: 9, retryDelay: 50 });
   }
 }
 

@@ -63,12 +63,12 @@ test("a full arena fails the request that needed it with the documented error, a
         return [pb_utils.InferenceResponse([pb_utils.Tensor("OUT", np.zeros(int(r.inputs()[0].as_numpy()[0]), np.float32))]) for r in requests]
 `;
   await using loaded = await fixture.load("large", source);
-  const ask = async (count: number) =>
+  const call = async (count: number) =>
     (await loaded.instances[0]!.execute([request([floats("IN", [count])])])).outcomes[0]!;
-  const refused = await ask(2 ** 28 + 2 ** 20);
+  const refused = await call(2 ** 28 + 2 ** 20);
   assert.ok(refused instanceof InferenceError);
   assert.match(refused.message, /shared memory arena is full: \d+ bytes requested/);
-  const served = (await ask(2 ** 22)) as InferenceResponse;
+  const served = (await call(2 ** 22)) as InferenceResponse;
   assert.equal(served.outputs[0]!.data.byteLength, 2 ** 24);
   releaseResponse(served);
 });

@@ -68,12 +68,12 @@ export async function requestedEnvironment(
         ? operatorEnvironment(options)
         : packagesEnvironment(options, options.packagesDirectory),
     );
-  const asked = environmentPath(executionEnvPath, modelDirectory);
+  const requested = environmentPath(executionEnvPath, modelDirectory);
   // The links are resolved once, so that a link that changes after the check cannot redirect the later read.
-  const path = await realpath(asked).catch(() => null);
+  const path = await realpath(requested).catch(() => null);
   const found = path === null ? null : await stat(path).catch(() => null);
   if (path === null || found === null)
-    throw new InferenceError("INVALID_ARG", `EXECUTION_ENV_PATH '${executionEnvPath}' does not exist: ${asked}`);
+    throw new InferenceError("INVALID_ARG", `EXECUTION_ENV_PATH '${executionEnvPath}' does not exist: ${requested}`);
   if (within !== null && !(await liesWithin(path, within)))
     throw new InferenceError("INVALID_ARG", `EXECUTION_ENV_PATH '${executionEnvPath}' is outside the model's archive`);
   if (found.isDirectory()) return permanentLease(await environmentIn(options, path));

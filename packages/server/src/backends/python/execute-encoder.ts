@@ -47,11 +47,11 @@ export class ExecuteEncoder {
     if (this.#inlineBytes === 0) this.#buffer.fill(0, this.#at, inlineOffset);
     // Gaps are zeroed, because the buffer still contains bytes of earlier frames, possibly of another tenant.
     let end = this.#at;
-    for (const piece of this.#inline) {
-      const at = inlineOffset + piece.at;
+    for (const chunk of this.#inline) {
+      const at = inlineOffset + chunk.at;
       this.#buffer.fill(0, end, at);
-      this.#buffer.set(piece.data, at);
-      end = at + piece.data.byteLength;
+      this.#buffer.set(chunk.data, at);
+      end = at + chunk.data.byteLength;
     }
     this.#buffer.fill(0, end, inlineOffset + this.#inlineBytes);
     // Drops the references to the requests' bytes, which would otherwise stay in memory until the next call.

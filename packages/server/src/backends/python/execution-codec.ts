@@ -107,9 +107,9 @@ export class LoanCollector {
 }
 
 export function printParameters(parameters: ReadonlyMap<string, ParameterValue>): string {
-  const parts: string[] = [];
-  for (const [key, value] of parameters) parts.push(`${JSON.stringify(key)}:${printParameter(value)}`);
-  return `{${parts.join(",")}}`;
+  const segments: string[] = [];
+  for (const [key, value] of parameters) segments.push(`${JSON.stringify(key)}:${printParameter(value)}`);
+  return `{${segments.join(",")}}`;
 }
 
 /**

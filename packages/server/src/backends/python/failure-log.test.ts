@@ -72,7 +72,7 @@ raise ValueError("after the response")`;
 });
 
 const decoupled = oneInOneOut("TYPE_FP32", "model_transaction_policy { decoupled: true }");
-const sink = (): ResponseSink => ({ respond: (_outcome, _isFinal, taken) => taken() });
+const sink = (): ResponseSink => ({ respond: (_outcome, _isFinal, consumed) => consumed() });
 
 for (const [kind, keyword] of [
   ["decoupled", ""],
@@ -116,7 +116,10 @@ test("a model that always fails writes a limited number of lines a second, over 
 test("requests that a line does not name are counted", () => {
   errors.length = 0;
   const log = new FailureLog(systemClock, logger, { model: "m", version: "2" });
-  log.report("m_0", () => ({ message: "why", requestIds: Array.from({ length: 10 }, (_, place) => `r${place}`) }));
+  log.report("m_0", () => ({
+    message: "why",
+    requestIds: Array.from({ length: 10 }, (_, position) => `r${position}`),
+  }));
   assert.deepEqual(errors, [
     {
       message: "why",
@@ -129,10 +132,10 @@ test("a batch whose requests were all cancelled before it began is no failure", 
   const body = `import time\ntime.sleep(0.2)\n${echo}`;
   await using loaded = await fixture.load("waits", model(body));
   errors.length = 0;
-  const given = new AbortController();
-  const second = { ...asked("second"), signal: given.signal };
+  const input = new AbortController();
+  const second = { ...asked("second"), signal: input.signal };
   const both = [only(loaded).execute([asked("first")]), only(loaded).execute([second])];
-  given.abort();
+  input.abort();
   only(loaded).abandonRequest(second);
   await Promise.all(both);
   assert.deepEqual(errors, []);

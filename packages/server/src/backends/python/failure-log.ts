@@ -48,6 +48,6 @@ export class FailureLog {
 function shownIds(requestIds: readonly string[]): string {
   const known = requestIds.filter((id) => id !== "");
   const shown = known.slice(0, idsShownMax).map((id) => id.slice(0, idCharsMax));
-  const beyond = known.length - shown.length;
-  return shown.join(",") + (beyond > 0 ? ` and ${beyond} more` : "");
+  const excess = known.length - shown.length;
+  return shown.join(",") + (excess > 0 ? ` and ${excess} more` : "");
 }

@@ -6,7 +6,7 @@ import { FrameChannel } from "./frame-channel.ts";
 import { encodeFrame, frameBytesMax, headerBytes, kinds } from "./wire.ts";
 
 const frame = encodeFrame(kinds.cancel, new Uint8Array());
-const turn = () => new Promise((resolve) => setImmediate(resolve));
+const nextTick = () => new Promise((resolve) => setImmediate(resolve));
 
 function open(context: TestContext) {
   const pair = openSocketPair();
@@ -29,9 +29,9 @@ test("frames are read completely, however their bytes are chunked", async (conte
     frames.length = 0;
     for (let at = 0; at < bytes.byteLength; at += step) {
       writeSync(theirs, bytes, at, Math.min(step, bytes.byteLength - at));
-      await turn();
+      await nextTick();
     }
-    while (frames.length < texts.length) await turn();
+    while (frames.length < texts.length) await nextTick();
     assert.deepEqual(frames, texts, `${step} bytes at a time`);
   }
   closeSync(theirs);
@@ -43,7 +43,7 @@ test("a frame with a length below its header or above the maximum closes the cha
     const head = Buffer.alloc(headerBytes);
     head.writeUInt32LE(frameBytes);
     writeSync(theirs, head, 0, 5);
-    while (malformed.length === 0) await turn();
+    while (malformed.length === 0) await nextTick();
     assert.match(malformed[0]!, new RegExp(`a frame of ${frameBytes} bytes`));
     closeSync(theirs);
   }
@@ -55,7 +55,7 @@ test("frames are numbered in the order of the calls, whenever they are sent", as
     [channel.send(frame), channel.sendSoon(frame), channel.sendSoon(frame), channel.send(frame)],
     [1, 2, 3, 4],
   );
-  await turn();
+  await nextTick();
   assert.equal(channel.firstLost, Number.POSITIVE_INFINITY);
   closeOther();
 });
@@ -67,7 +67,7 @@ test("a frame without a receiver counts as lost, and so do those written with it
   channel.sendSoon(frame);
   channel.sendSoon(frame);
   assert.equal(channel.firstLost, Number.POSITIVE_INFINITY);
-  await turn();
+  await nextTick();
   assert.equal(channel.firstLost, 2);
   channel.send(frame);
   assert.equal(channel.firstLost, 2);

@@ -170,10 +170,10 @@ export class FrameChannel {
     let at = 0;
     for (;;) {
       const partial = this.#partial!;
-      const taken = Math.min(end - at, partial.byteLength - this.#partialBytes);
-      readBuffer.copy(partial, this.#partialBytes, at, at + taken);
-      this.#partialBytes += taken;
-      at += taken;
+      const used = Math.min(end - at, partial.byteLength - this.#partialBytes);
+      readBuffer.copy(partial, this.#partialBytes, at, at + used);
+      this.#partialBytes += used;
+      at += used;
       if (this.#partialBytes < partial.byteLength) return at;
       const frameBytes = checkedFrameBytes(partial.readUInt32LE(0));
       if (frameBytes === partial.byteLength) {

@@ -118,8 +118,8 @@ test("a tensor with more dimensions than the protocol allows fails only its requ
 test("a batch too large for one frame is executed in several parts", async () => {
   const text = "x".repeat(30 * mebibyte - 1);
   const batch = Array.from({ length: 5 }, () => request([large()], { parameters: withText(text) }));
-  const answer = [2, 30 * mebibyte, 5000];
-  assert.deepEqual(await execute(batch), [answer, answer, answer, answer, [1, 30 * mebibyte, 5000]]);
+  const result = [2, 30 * mebibyte, 5000];
+  assert.deepEqual(await execute(batch), [result, result, result, result, [1, 30 * mebibyte, 5000]]);
   assert.equal(fixture.arena.usedBytes, 0);
 });
 
@@ -175,11 +175,11 @@ test("property: each planned part fits a frame, and no request is lost or duplic
         parts: [batch.keys().toArray()],
         refused: new Map(),
       };
-      const places = [...plan.parts.flat(), ...plan.refused.keys()].sort((a, b) => a - b);
-      assert.deepEqual(places, batch.keys().toArray());
+      const locations = [...plan.parts.flat(), ...plan.refused.keys()].sort((a, b) => a - b);
+      assert.deepEqual(locations, batch.keys().toArray());
       for (const part of plan.parts) {
         const collector = new LoanCollector(context, new LentBlocks(), 1);
-        const wired = part.map((place) => collector.request(batch[place]!));
+        const wired = part.map((position) => collector.request(batch[position]!));
         const frame = encoder.encode({ executionId: 1, loans: [], spaces, nextIsNear: false, requests: wired });
         assert.ok(
           frame.byteLength <= roomBytes + (frameBytesMax - requestsBytesMax) &&

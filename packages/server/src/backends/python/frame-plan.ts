@@ -38,26 +38,26 @@ export interface FrameCapacity {
  * Divides a batch into frames before any blocks are lent. Returns null if one frame suffices, which is nearly always the case and is
  * determined without encoding texts.
  */
-export function planFrames(batch: readonly InferenceRequest[], room: FrameCapacity): FramePlan | null {
+export function planFrames(batch: readonly InferenceRequest[], capacity: FrameCapacity): FramePlan | null {
   let bound = 0;
-  for (const request of batch) bound += boundOf(request, room.inlineBytesMax);
-  if (bound <= room.requestsBytesMax && batch.length <= requestsMax) return null;
+  for (const request of batch) bound += boundOf(request, capacity.inlineBytesMax);
+  if (bound <= capacity.requestsBytesMax && batch.length <= requestsMax) return null;
   const parts: number[][] = [];
   const refused = new Map<number, InferenceError>();
   let part: number[] = [];
   let partBytes = 0;
-  for (let place = 0; place < batch.length; place++) {
-    const bytes = bytesOf(batch[place]!, room);
+  for (let position = 0; position < batch.length; position++) {
+    const bytes = bytesOf(batch[position]!, capacity);
     if (bytes instanceof InferenceError) {
-      refused.set(place, bytes);
+      refused.set(position, bytes);
       continue;
     }
-    if (part.length === requestsMax || partBytes + bytes > room.requestsBytesMax) {
+    if (part.length === requestsMax || partBytes + bytes > capacity.requestsBytesMax) {
       parts.push(part);
       part = [];
       partBytes = 0;
     }
-    part.push(place);
+    part.push(position);
     partBytes += bytes;
   }
   if (part.length > 0) parts.push(part);

@@ -30,7 +30,7 @@ const texts = fc.oneof(
   fc.json({ maxDepth: 3 }),
   fc.string({ unit: "binary" }),
 );
-const answers = fc.array(
+const responses = fc.array(
   fc.record({
     status: fc.constantFrom(0, 0, 1, 2),
     count: fc.constantFrom(null, null, 0, 1, 7, 65_535),
@@ -42,14 +42,14 @@ const answers = fc.array(
 const results = fc
   .record({
     id: ids,
-    answers,
+    answers: responses,
     released: fc.array(ids, { maxLength: 3 }),
     inline: fc.uint8Array({ maxLength: 40 }),
     durations: fc.array(numbers, { minLength: 3, maxLength: 3 }),
     count: fc.constantFrom(undefined, undefined, 0, 1, 2, 65_535),
   })
-  .map(({ id, answers: given, count, ...more }) =>
-    encodeResult(id, given, count === undefined ? more : { ...more, count }),
+  .map(({ id, answers: input, count, ...more }) =>
+    encodeResult(id, input, count === undefined ? more : { ...more, count }),
   );
 const validResponses = fc
   .record({ id: fc.integer({ min: 1, max: 4 }), count: fc.integer({ min: 1, max: 2 }) })

@@ -140,13 +140,13 @@ const attacks: readonly [what: string, frames: () => readonly Buffer[], told: Re
   ],
 ];
 
-for (const [what, frames, told] of attacks) {
+for (const [what, frames, pattern] of attacks) {
   test(`${what}: the worker is terminated, its calls are cancelled, all memory is released`, async () => {
     await using hostile = await openHostileInstance({ others: new Waiting() });
     const { settled } = execute(hostile, 1);
     await withinTime(async () => {
       await send(hostile, Buffer.concat(frames()));
-      assert.match(await hostile.worker.ended, told);
+      assert.match(await hostile.worker.ended, pattern);
     });
     await settled;
     await new Promise((resolve) => setImmediate(resolve));
@@ -172,7 +172,7 @@ const textOf = (frame: Buffer) =>
 test("frames about ended or unknown calls are ignored", async () => {
   await using hostile = await openHostileInstance();
   const { settled } = execute(hostile, 1);
-  const answered = received(hostile, kinds.callResponse);
+  const responses = received(hostile, kinds.callResponse);
   await send(
     hostile,
     Buffer.concat([
@@ -183,7 +183,7 @@ test("frames about ended or unknown calls are ignored", async () => {
       encodeCall(9, { ...said, execution: 4_000_000_000 }),
     ]),
   );
-  assert.deepEqual(textOf(await answered), {
+  assert.deepEqual(textOf(await responses), {
     code: 2,
     message: "calls to other models are not available while a model is only checked",
   });
@@ -205,14 +205,14 @@ test("a request for more memory than the arena is rejected, and the call's numbe
 test("calls are cancelled when their execution is cancelled, and later ones at once", async () => {
   const others = new Waiting();
   await using hostile = await openHostileInstance({ others });
-  const asked = request([]);
-  const execution = hostile.instance.execute([asked]);
-  const answered = received(hostile, kinds.callResponse);
+  const requested = request([]);
+  const execution = hostile.instance.execute([requested]);
+  const responses = received(hostile, kinds.callResponse);
   await send(hostile, encodeCall(1, { ...said, names: [] }));
   while (others.calls.length === 0) await new Promise((resolve) => setImmediate(resolve));
   assert.equal(others.calls[0]!.caller?.depth, 1);
-  hostile.instance.abandonRequest(asked);
-  assert.deepEqual(textOf(await answered), { code: 7, message: "the call was cancelled" });
+  hostile.instance.abandonRequest(requested);
+  assert.deepEqual(textOf(await responses), { code: 7, message: "the call was cancelled" });
   await send(hostile, encodeCall(2, { ...said, names: [] }));
   while (others.calls.length === 1) await new Promise((resolve) => setImmediate(resolve));
   assert.equal(others.calls[1]!.signal.aborted, true);

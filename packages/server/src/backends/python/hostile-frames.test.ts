@@ -153,7 +153,7 @@ const attacks: readonly [what: string, frame: () => Buffer, told: RegExp][] = [
   ["a response to a step that was not requested", () => encodeFrame(kinds.initialized, Buffer.from("{}")), /kind 68/],
 ];
 
-for (const [what, frame, told] of attacks) {
+for (const [what, frame, pattern] of attacks) {
   test(`${what}: the worker is terminated, its execution fails, all memory is released`, async () => {
     const bytes = frame();
     await using hostile = await openHostileInstance();
@@ -165,7 +165,7 @@ for (const [what, frame, told] of attacks) {
     const [outcome] = execution.outcomes;
     assert.ok(outcome instanceof InferenceError);
     assert.match(outcome.message, /ended because of: malformed record from a worker: /);
-    assert.match(outcome.message, told);
+    assert.match(outcome.message, pattern);
     assert.deepEqual([hostile.arena.usedBytes, hostile.worker.lent.count], [0, 0]);
   });
 }

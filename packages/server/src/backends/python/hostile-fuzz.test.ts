@@ -36,7 +36,7 @@ const counting = (arena: Arena) =>
     },
   );
 
-const moves = fc.array(
+const transitions = fc.array(
   fc.oneof(
     {
       weight: 2,
@@ -53,16 +53,16 @@ const moves = fc.array(
 
 test("property: whatever a worker sends, in any order and chunks, every execution ends and all memory is released", async () => {
   await fc.assert(
-    fc.asyncProperty(moves, fc.integer({ min: 1, max: 40 }), async (drawn, pieceBytes) => {
+    fc.asyncProperty(transitions, fc.integer({ min: 1, max: 40 }), async (drawn, chunkBytes) => {
       await using hostile = await openHostileInstance({ others: echoing, metrics: counting });
       const running = [execute(hostile, 1)];
       await withinTime(async () => {
-        for (const move of drawn) {
-          if (move.kind === "execute") running.push(execute(hostile, move.requestCount));
-          else if (move.kind === "give up") hostile.instance.abandonRequest(request([]));
+        for (const transition of drawn) {
+          if (transition.kind === "execute") running.push(execute(hostile, transition.requestCount));
+          else if (transition.kind === "give up") hostile.instance.abandonRequest(request([]));
           else
-            for (let at = 0; at < move.bytes.byteLength; at += pieceBytes * 16)
-              await send(hostile, move.bytes.subarray(at, at + pieceBytes * 16));
+            for (let at = 0; at < transition.bytes.byteLength; at += chunkBytes * 16)
+              await send(hostile, transition.bytes.subarray(at, at + chunkBytes * 16));
         }
         hostile.worker.kill("the test is over");
         await hostile.worker.ended;

@@ -72,7 +72,7 @@ const attacks: readonly [what: string, frames: () => readonly Buffer[], told: Re
   ],
 ];
 
-for (const [what, frames, told] of attacks) {
+for (const [what, frames, pattern] of attacks) {
   test(`${what}: the worker is terminated, and its metrics are removed`, async () => {
     await using hostile = await openHostile();
     await withinTime(async () => {
@@ -80,14 +80,14 @@ for (const [what, frames, told] of attacks) {
         hostile,
         Buffer.concat([family(100, { name: "kept", description: "" }), metric(100, 100), ...frames()]),
       );
-      assert.match(await hostile.worker.ended, told);
+      assert.match(await hostile.worker.ended, pattern);
     });
     assert.deepEqual([hostile.text(), hostile.arena.usedBytes], ["", 0]);
   });
 }
 
 /** Reads the frames that the worker receives, until there are `count` responses about metrics. */
-async function answers(hostile: HostileInstance, count: number): Promise<Buffer[]> {
+async function results(hostile: HostileInstance, count: number): Promise<Buffer[]> {
   const chunks: Buffer[] = [];
   return await new Promise((resolve) => {
     hostile.socket.on("data", (chunk: Buffer) => {
@@ -113,9 +113,9 @@ test("values over the limits are rejected with an error, and the worker survives
     ),
   ];
   for (let id = 2; id < 100; id++) frames.push(metric(id, 1, { id: String(id) }));
-  const told = answers(hostile, frames.length);
+  const reported = results(hostile, frames.length);
   await send(hostile, Buffer.concat(frames));
-  const texts = (await told).map((frame) =>
+  const texts = (await reported).map((frame) =>
     frame.readUInt32LE(12) === 1 ? frame.toString("utf8", headerBytes) : "made",
   );
   assert.equal(texts[1], "20 bucket boundaries; at most 10 are accepted");
@@ -126,16 +126,16 @@ test("values over the limits are rejected with an error, and the worker survives
 
 test("metric cells may contain any bytes: a scrape prints them as a number", async () => {
   await using hostile = await openHostile();
-  const told = answers(hostile, 2);
+  const reported = results(hostile, 2);
   await send(hostile, Buffer.concat([family(1, undefined, 1), metric(1, 1)]));
-  const places = (await told)[1]!;
+  const locations = (await reported)[1]!;
   const block = hostile.arena.allocate(8);
-  const whole = new Float64Array(block.bytes.buffer);
+  const complete = new Float64Array(block.bytes.buffer);
   block.release();
   for (const wild of [NaN, Infinity, -1, 2 ** 60, 1.5, -(2 ** 52)]) {
-    const at = (offset: number) => Number(places.readBigUInt64LE(headerBytes + offset)) / 8;
-    whole.fill(wild, at(0), at(0) + 3);
-    whole[at(8)] = wild;
+    const at = (offset: number) => Number(locations.readBigUInt64LE(headerBytes + offset)) / 8;
+    complete.fill(wild, at(0), at(0) + 3);
+    complete[at(8)] = wild;
     assert.match(hostile.text(), /^m \S+$/m);
   }
 });

@@ -94,8 +94,8 @@ for (const [what, frame] of frames) {
   });
 }
 
-/** An interpreter that sends scripted frames instead of acting as a zygote. It sends `answers` for each frame that it receives. */
-async function interpreter(directory: string, ready: string, answers: string): Promise<string> {
+/** An interpreter that sends scripted frames instead of acting as a zygote. It sends `responses` for each frame that it receives. */
+async function interpreter(directory: string, ready: string, responses: string): Promise<string> {
   const path = join(directory, "python");
   const program = `#!/usr/bin/env python3
 import array, json, os, socket, struct, sys, time
@@ -110,7 +110,7 @@ while True:
     for _, _, payload in ancillary:
         for descriptor in array.array("i", payload): os.close(descriptor)
     family = struct.unpack_from("<IHHII", data)[3]
-    control.sendall(${answers})
+    control.sendall(${responses})
 `;
   await writeFile(path, program);
   await chmod(path, 0o755);
@@ -157,14 +157,14 @@ const zygotes: readonly [what: string, ready: string, answer: string, told: RegE
   ],
 ];
 
-for (const [what, ready, answer, told] of zygotes) {
+for (const [what, ready, response, pattern] of zygotes) {
   test(`a zygote ${what} fails the load, and is terminated with its backend`, async () => {
     const directory = await mkdtemp(join(tmpdir(), "galatea-zygote-"));
     try {
-      await using own = await openFixture({ python: await interpreter(directory, ready, answer) });
-      await assert.rejects(own.load("any", model(echo), oneInOneOut()), (error) => {
+      await using separate = await openFixture({ python: await interpreter(directory, ready, response) });
+      await assert.rejects(separate.load("any", model(echo), oneInOneOut()), (error) => {
         assert.ok(error instanceof InferenceError);
-        assert.match(error.message, told);
+        assert.match(error.message, pattern);
         assert.ok(error.message.length < 10_000);
         return true;
       });
@@ -181,19 +181,19 @@ const hastyClock = (times: number): Clock => ({
 });
 const hangs = "(open(sys.argv[0] + '-hangs', 'w').close(), time.sleep(600), b'')[2]";
 
-for (const [what, ready, answer, told, times] of [
+for (const [what, ready, response, pattern, times] of [
   ["to start", hangs, "b''", /the Python environment .* cannot be used \(signal SIGKILL\)/, 1000],
   ["to fork", isReady, hangs, /the Python zygote has ended/, 100],
 ] as const) {
   test(`a zygote that takes too long ${what} is terminated, and its load fails`, async () => {
     const directory = await mkdtemp(join(tmpdir(), "galatea-zygote-"));
     try {
-      await using own = await openFixture({
+      await using separate = await openFixture({
         clock: hastyClock(times),
-        python: await interpreter(directory, ready, answer),
+        python: await interpreter(directory, ready, response),
       });
-      await assert.rejects(own.load("any", model(echo), oneInOneOut()), { message: told });
-      assert.ok(own.log.some((line) => /was not ready within 300 s|did not fork within 30 s/.test(line)));
+      await assert.rejects(separate.load("any", model(echo), oneInOneOut()), { message: pattern });
+      assert.ok(separate.log.some((line) => /was not ready within 300 s|did not fork within 30 s/.test(line)));
     } finally {
       await rm(directory, { recursive: true, force: true });
     }
@@ -202,10 +202,10 @@ for (const [what, ready, answer, told, times] of [
   test(`a backend whose zygote hangs ${what} closes at once and rejects its waiting loads`, async () => {
     const directory = await mkdtemp(join(tmpdir(), "galatea-zygote-"));
     try {
-      const own = await openFixture({ python: await interpreter(directory, ready, answer) });
-      const waiting = assert.rejects(own.load("any", model(echo), oneInOneOut()), { code: "UNAVAILABLE" });
+      const separate = await openFixture({ python: await interpreter(directory, ready, response) });
+      const waiting = assert.rejects(separate.load("any", model(echo), oneInOneOut()), { code: "UNAVAILABLE" });
       await eventually(() => existsSync(join(directory, "python-hangs")));
-      await own[Symbol.asyncDispose]();
+      await separate[Symbol.asyncDispose]();
       await waiting;
     } finally {
       await rm(directory, { recursive: true, force: true });

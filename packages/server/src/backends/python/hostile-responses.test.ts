@@ -17,7 +17,7 @@ import { kinds } from "./wire.ts";
 
 interface Running {
   readonly execution: Promise<Execution>;
-  readonly answers: (Outcome | null)[];
+  readonly results: (Outcome | null)[];
   /** Callbacks that acknowledge the responses, none of which the test has called. */
   readonly untaken: (() => void)[];
   readonly request: ReturnType<typeof request>;
@@ -27,20 +27,20 @@ interface Running {
 function run({ arena, instance }: HostileInstance): Running {
   const answers: (Outcome | null)[] = [];
   const untaken: (() => void)[] = [];
-  const asked = request([inArena(arena, tensor("IN", "UINT8", [4096], new Uint8Array(4096)))], {
+  const requested = request([inArena(arena, tensor("IN", "UINT8", [4096], new Uint8Array(4096)))], {
     responseSink: {
-      respond(outcome, _isFinal, taken) {
+      respond(outcome, _isFinal, consumed) {
         answers.push(outcome);
         if (outcome !== null && !(outcome instanceof InferenceError)) releaseResponse(outcome);
-        untaken.push(taken);
+        untaken.push(consumed);
       },
     },
   });
-  const execution = instance.execute([asked]).then((given) => {
-    for (const { block } of asked.inputs) block?.release();
-    return given;
+  const execution = instance.execute([requested]).then((input) => {
+    for (const { block } of requested.inputs) block?.release();
+    return input;
   });
-  return { execution, answers, untaken, request: asked };
+  return { execution, results: answers, untaken, request: requested };
 }
 
 /** Returns the outcome with which the request ended. */
@@ -105,12 +105,12 @@ const attacks: readonly [what: string, frames: readonly Buffer[], told: RegExp][
   ],
 ];
 
-for (const [what, frames, told] of attacks) {
+for (const [what, frames, pattern] of attacks) {
   test(`${what}: the worker is terminated, open responses end with an error, all memory is released`, async () => {
     await using hostile = await openHostileInstance({ isDecoupled: true });
     const running = run(hostile);
     await send(hostile, Buffer.concat(frames));
-    assert.match(await hostile.worker.ended, told);
+    assert.match(await hostile.worker.ended, pattern);
     await endOf(running);
     assert.deepEqual([hostile.arena.usedBytes, hostile.worker.lent.count], [0, 0]);
   });
@@ -136,12 +136,12 @@ const lateAttacks: readonly [what: string, frames: readonly Buffer[], told: RegE
   ],
 ];
 
-for (const [what, frames, told] of lateAttacks) {
+for (const [what, frames, pattern] of lateAttacks) {
   test(`${what} from a model that is not decoupled: the worker is terminated, the request ends, all memory is released`, async () => {
     await using hostile = await openHostileInstance();
     const running = run(hostile);
     await send(hostile, Buffer.concat(frames));
-    assert.match(await hostile.worker.ended, told);
+    assert.match(await hostile.worker.ended, pattern);
     const end = await endOf(running);
     if (end !== null && !(end instanceof InferenceError)) releaseResponse(end);
     assert.deepEqual([hostile.arena.usedBytes, hostile.worker.lent.count], [0, 0]);
@@ -158,7 +158,7 @@ test("the request ends with its final response, sent after the result or before 
     const running = run(hostile);
     for (const frame of frames) await send(hostile, frame);
     assert.ok(!((await endOf(running)) instanceof InferenceError));
-    assert.equal(running.answers.filter((answer) => answer !== null).length, 1);
+    assert.equal(running.results.filter((reply) => reply !== null).length, 1);
     assert.equal(hostile.arena.usedBytes, 0);
   }
 });
@@ -169,8 +169,8 @@ test("consumed responses return credit, unconsumed ones do not", async () => {
   hostile.socket.on("data", (chunk: Buffer) => received.push(chunk));
   const running = run(hostile);
   await send(hostile, Buffer.concat(Array.from({ length: 16 }, () => plain())));
-  while (running.answers.length < 16) await new Promise((resolve) => setImmediate(resolve));
-  for (const taken of running.untaken.splice(0, 8)) taken();
+  while (running.results.length < 16) await new Promise((resolve) => setImmediate(resolve));
+  for (const consumed of running.untaken.splice(0, 8)) consumed();
   const credit = () => {
     const bytes = Buffer.concat(received);
     const at = bytes.length - 16;
@@ -180,7 +180,7 @@ test("consumed responses return credit, unconsumed ones do not", async () => {
   assert.equal(credit(), 8);
   await send(hostile, Buffer.concat(Array.from({ length: 9 }, () => plain())));
   assert.match(await hostile.worker.ended, /credit/);
-  assert.equal(running.answers.length, 24);
+  assert.equal(running.results.length, 24);
   await endOf(running);
 });
 
@@ -192,7 +192,7 @@ test("the responses of a cancelled request are released, and it ends with the wo
   hostile.instance.abandonRequest(running.request);
   await send(hostile, Buffer.concat([inSpace(1, 2), final]));
   await endOf(running);
-  assert.deepEqual(running.answers, []);
+  assert.deepEqual(running.results, []);
   assert.equal(hostile.arena.usedBytes, 0);
 });
 

@@ -80,11 +80,11 @@ function encodeResponses(
   const head = Buffer.alloc(40);
   const ids = Buffer.alloc((released.length * 4 + 7) & ~7);
   released.forEach((id, index) => ids.writeUInt32LE(id, index * 4));
-  const parts: Buffer[] = [head, ids];
+  const chunks: Buffer[] = [head, ids];
   let at = 16 + head.byteLength + ids.byteLength;
-  const push = (part: Buffer) => {
-    parts.push(part);
-    at += part.byteLength;
+  const push = (chunk: Buffer) => {
+    chunks.push(chunk);
+    at += chunk.byteLength;
   };
   for (const { status, count: announced, text, outputs } of responses) {
     const bytes = Buffer.from(text);
@@ -101,7 +101,7 @@ function encodeResponses(
   head.writeUInt32LE(released.length, 0);
   head.writeUInt32LE(at, 4);
   durations.forEach((ns, index) => head.writeBigUInt64LE(BigInt.asUintN(64, ns), 16 + 8 * index));
-  return encodeFrame(kind, Buffer.concat([...parts, inline]), { ...header, count });
+  return encodeFrame(kind, Buffer.concat([...chunks, inline]), { ...header, count });
 }
 
 export function encodeSpaceRequest(executionId: number, sizes: readonly bigint[], extra = 0): Buffer {

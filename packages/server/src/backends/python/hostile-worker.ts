@@ -130,8 +130,8 @@ async function idleProcess(): Promise<number> {
   const child = spawn("/bin/sh", ["-c", "setsid sleep 600 </dev/null >/dev/null 2>&1 & echo $!"], {
     stdio: ["ignore", "pipe", "inherit"],
   });
-  let told = "";
-  child.stdout.on("data", (chunk: Buffer) => (told += chunk.toString()));
+  let message = "";
+  child.stdout.on("data", (chunk: Buffer) => (message += chunk.toString()));
   await once(child, "close");
-  return Number(told);
+  return Number(message);
 }

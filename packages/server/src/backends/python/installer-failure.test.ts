@@ -31,10 +31,10 @@ for (const [words, reason] of [
   ["error: the wheel is broken\n", "error: the wheel is broken"],
 ] as const)
   test(`the output ${JSON.stringify(words)} of an installer is reported in one sentence`, () => {
-    const told = sentence(...words.split("\n"));
-    assert.ok(told.startsWith(`making the Python environment failed: ${reason}`), told);
-    assert.ok(told.endsWith("(pip install numpy: exit code 1)"), told);
-    assert.ok(!told.includes("\n"));
+    const message = sentence(...words.split("\n"));
+    assert.ok(message.startsWith(`making the Python environment failed: ${reason}`), message);
+    assert.ok(message.endsWith("(pip install numpy: exit code 1)"), message);
+    assert.ok(!message.includes("\n"));
   });
 
 test("an installer without output is reported with its exit status", () => {

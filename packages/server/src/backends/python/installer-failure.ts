@@ -3,7 +3,7 @@
  */
 const circumstances: readonly (readonly [
   words: RegExp,
-  sentence: (place: Place, found: readonly string[]) => string,
+  sentence: (location: Location, found: readonly string[]) => string,
 ])[] = [
   [/No space left on device|Disk quota exceeded|\[Errno (28|122)\]/, () => "the disk is full"],
   [/Read-only file system|\[Errno 30\]/, () => "the disk is read-only"],
@@ -23,12 +23,12 @@ const circumstances: readonly (readonly [
   ],
 ];
 
-interface Place {
+interface Location {
   readonly directory: string;
   readonly packages: readonly string[];
 }
 
-export interface InstallerEnd extends Place {
+export interface InstallerEnd extends Location {
   readonly command: string;
   readonly args: readonly string[];
   /** Description of how the program ended, such as "exit code 1". */
@@ -43,11 +43,11 @@ const shownCharsMax = 300;
  * Returns one sentence: what failed, the cause, and how the program ended. The cause is a known one if the output shows one, otherwise the
  * last line of the output.
  */
-export function installerErrorText({ command, args, end, words, ...place }: InstallerEnd): string {
+export function installerErrorText({ command, args, end, words, ...location }: InstallerEnd): string {
   const text = words.join("\n");
   const [known] = circumstances.flatMap(([pattern, sentence]) => {
     const found = pattern.exec(text);
-    return found === null ? [] : [sentence(place, found)];
+    return found === null ? [] : [sentence(location, found)];
   });
   const last = words.findLast((line) => line.trim() !== "")?.trim() ?? "it wrote nothing";
   return `making the Python environment failed: ${known ?? last.slice(0, shownCharsMax)} (${command} ${args.join(" ")}: ${end})`;

@@ -96,12 +96,14 @@ for (const [what, body] of [
 
 test("the instance is free while its tasks run: a hundred executions return before the first response", async () => {
   await using loaded = await fixture.load("free", plain("start(send(request))"));
-  const outcomes = await Promise.all(Array.from({ length: 100 }, (_, place) => executed(loaded, [asked([place])])));
+  const outcomes = await Promise.all(
+    Array.from({ length: 100 }, (_, position) => executed(loaded, [asked([position])])),
+  );
   await maySend("free");
-  const answers = await Promise.all(outcomes.map(([outcome]) => shown(outcome)));
+  const responses = await Promise.all(outcomes.map(([outcome]) => shown(outcome)));
   assert.deepEqual(
-    answers,
-    answers.map((_, place) => [2 * place]),
+    responses,
+    responses.map((_, position) => [2 * position]),
   );
   await ofArena();
 });
@@ -109,14 +111,14 @@ test("the instance is free while its tasks run: a hundred executions return befo
 test("large tensors are also sent later, from threads, and retain no memory afterwards", async () => {
   const body = "threading.Timer(0.02, request.get_response_sender().send, (out(request), FINAL)).start()";
   await using loaded = await fixture.load("large", plain(body, "def"));
-  const values = Array.from({ length: 100_000 }, (_, place) => place);
+  const values = Array.from({ length: 100_000 }, (_, position) => position);
   const outcomes = await executed(loaded, [asked(values), asked([1]), asked(values)]);
-  const answers = await Promise.all(outcomes.map(shown));
+  const responses = await Promise.all(outcomes.map(shown));
   assert.deepEqual(
-    answers.map((numbers) => numbers!.length),
+    responses.map((numbers) => numbers!.length),
     [100_000, 1, 100_000],
   );
-  assert.equal((answers[2] as number[])[99_999], 199_998);
+  assert.equal((responses[2] as number[])[99_999], 199_998);
   await ofArena();
 });
 
@@ -189,9 +191,9 @@ test("a task can see that its request was cancelled, and its later responses are
     sender.send(out(request), FINAL)
 start(watch(request, request.get_response_sender()))`;
   await using loaded = await fixture.load("watches", plain(body));
-  const given = asked([1]);
-  const [outcome] = await executed(loaded, [given]);
-  only(loaded).abandonRequest(given);
+  const input = asked([1]);
+  const [outcome] = await executed(loaded, [input]);
+  only(loaded).abandonRequest(input);
   assert.deepEqual(await shown(outcome), [2]);
   await until(() => fixture.log.includes("printed: saw it"));
 });

@@ -57,14 +57,14 @@ test("modules listed by the operator are preloaded once a model has imported the
 });
 
 test("thread variables and TOKENIZERS_PARALLELISM have the operator's exported value, or are absent", async () => {
-  const told =
+  const reported =
     "[__import__('os').environ.get(n) for n in ('OMP_NUM_THREADS', 'OPENBLAS_NUM_THREADS', 'MKL_NUM_THREADS', 'NUMEXPR_NUM_THREADS', 'TOKENIZERS_PARALLELISM')]";
   await using absent = await openFixture();
-  await using first = await absent.load("told", saying(told), config);
+  await using first = await absent.load("told", saying(reported), config);
   assert.equal(text((await infer(first, one())).outputs[0]!), "[None, None, None, None, None]");
   const exported = { ...pythonEnv, OMP_NUM_THREADS: "3", TOKENIZERS_PARALLELISM: "true" };
-  await using given = await openFixture({ pythonEnv: exported });
-  await using second = await given.load("told", saying(told), config);
+  await using input = await openFixture({ pythonEnv: exported });
+  await using second = await input.load("told", saying(reported), config);
   assert.equal(text((await infer(second, one())).outputs[0]!), "['3', None, None, None, 'true']");
 });
 
@@ -78,8 +78,8 @@ test("numpy has one thread, or the number set by the operator's or the model's v
   const source = saying(threads, 'import os\nos.environ["OPENBLAS_NUM_THREADS"] = "3"\n');
   await using own = await plain.load("own", source, config);
   assert.equal(text((await infer(own, one())).outputs[0]!), "3");
-  await using given = await openFixture({ pythonEnv: { ...pythonEnv, OMP_NUM_THREADS: "2" } });
-  await using second = await given.load("given", saying(threads), config);
+  await using input = await openFixture({ pythonEnv: { ...pythonEnv, OMP_NUM_THREADS: "2" } });
+  await using second = await input.load("given", saying(threads), config);
   assert.equal(text((await infer(second, one())).outputs[0]!), "2");
 });
 

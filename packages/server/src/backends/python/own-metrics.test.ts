@@ -182,19 +182,19 @@ class TritonPythonModel:
         sender.send(pb_utils.InferenceResponse([pb_utils.Tensor("OUT", np.array([out.value()], np.float32))]), flags=1)
 `;
   await using loaded = await fixture.load("decoupled", body, decoupled);
-  const answered = () =>
+  const responded = () =>
     new Promise<number>((resolve, reject) => {
       const responseSink: ResponseSink = {
-        respond(outcome, _isFinal, taken) {
-          taken();
+        respond(outcome, _isFinal, consumed) {
+          consumed();
           if (outcome === null || outcome instanceof InferenceError) reject(outcome ?? new Error("no answer"));
           else resolve(floatsOf(outcome.outputs[0]!)[0]!);
         },
       };
       void only(loaded).execute([request([floats("IN", [1])], { responseSink })]);
     });
-  assert.equal(await answered(), 2);
-  assert.equal(await answered(), 2 + 6);
+  assert.equal(await responded(), 2);
+  assert.equal(await responded(), 2 + 6);
   assert.match(text(), /^answers 6\nanswers\{t="1"\} 8$/m);
 });
 

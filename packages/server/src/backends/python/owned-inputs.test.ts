@@ -100,14 +100,14 @@ return [pb_utils.InferenceResponse([pb_utils.Tensor("OUT", b)])]`;
 
 test("parts of one block are reference-counted separately: the only reader of a part owns it", async () => {
   await using loaded = await fixture.load("parts", spoils);
-  const whole = inArena(fixture.arena, ones()).block!;
+  const complete = inArena(fixture.arena, ones()).block!;
   const half = (at: number): Tensor => {
-    const block = whole.segment(at, whole.byteLength / 2);
+    const block = complete.segment(at, complete.byteLength / 2);
     return { ...ones(), shape: [count / 2], data: block.bytes, block };
   };
   const first = half(0);
-  const second = half(whole.byteLength / 2);
-  whole.release();
+  const second = half(complete.byteLength / 2);
+  complete.release();
   await infer(loaded, [first]);
   assert.notDeepEqual(values([first]), [[1]], "written where it lies");
   assert.deepEqual(values([second]), [[1]]);
@@ -163,9 +163,9 @@ return [answer]`;
   const input = inArena(fixture.arena, ones());
   const response = await infer(loaded, [input]);
   input.block!.release();
-  const answered = values(response.outputs);
+  const responseCount = values(response.outputs);
   await infer(loaded, [floats("IN", [1])]);
-  assert.deepEqual(values(response.outputs), answered);
+  assert.deepEqual(values(response.outputs), responseCount);
   releaseResponse(response);
 });
 

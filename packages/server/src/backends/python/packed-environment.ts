@@ -113,15 +113,16 @@ function leadsOut(path: string, target: string): boolean {
 
 /** Creates a link without following other links on its path, because an earlier link of the archive may lead anywhere. */
 async function makeLink(root: string, path: string, target: string): Promise<void> {
-  const parts = path.split("/").filter((part) => part !== "" && part !== ".");
-  if (path.startsWith("/") || parts.includes("..")) throw new Error(`the link '${path}' points outside the archive`);
-  for (let count = 1; count < parts.length; count++) {
-    const parent = join(root, ...parts.slice(0, count));
+  const segments = path.split("/").filter((segment) => segment !== "" && segment !== ".");
+  if (path.startsWith("/") || segments.includes("..")) throw new Error(`the link '${path}' points outside the archive`);
+  for (let count = 1; count < segments.length; count++) {
+    const parent = join(root, ...segments.slice(0, count));
     const found = await lstat(parent).catch(() => null);
     if (found === null) await mkdir(parent);
-    else if (!found.isDirectory()) throw new Error(`the link '${path}' is below '${parts.slice(0, count).join("/")}'`);
+    else if (!found.isDirectory())
+      throw new Error(`the link '${path}' is below '${segments.slice(0, count).join("/")}'`);
   }
-  await symlink(target, join(root, ...parts));
+  await symlink(target, join(root, ...segments));
 }
 
 function refused(archive: string, why: string, cause?: unknown): InferenceError {

@@ -71,8 +71,8 @@ test("uv creates the environment if it is installed, whatever project the progra
   await writeFile(join(directory, "venv.py"), "raise SystemExit('imported from the working directory')\n");
   process.chdir(directory);
   const lines: string[] = [];
-  const wanted = withUv("with-uv", lines);
-  const [python, other] = await Promise.all([preparePythonEnvironment(wanted), preparePythonEnvironment(wanted)]);
+  const expected = withUv("with-uv", lines);
+  const [python, other] = await Promise.all([preparePythonEnvironment(expected), preparePythonEnvironment(expected)]);
   assert.equal(python, other);
   assert.equal(await maker(python), "uv", lines.join("\n"));
   assert.match(lines.join("\n"), /^making the Python environment with uv and \/\S+$/m);
@@ -81,7 +81,7 @@ test("uv creates the environment if it is installed, whatever project the progra
   assert.ok((await stat(stdout.trim())).isFile(), "it was not compiled");
   assert.equal((await readdir(dirname(dirname(dirname(python))))).length, 2, "more than the environment and the lock");
   const again: string[] = [];
-  assert.equal(await preparePythonEnvironment({ ...wanted, onProgress: (line) => again.push(line) }), python);
+  assert.equal(await preparePythonEnvironment({ ...expected, onProgress: (line) => again.push(line) }), python);
   assert.deepEqual(again, []);
 });
 

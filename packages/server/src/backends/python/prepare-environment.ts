@@ -24,16 +24,16 @@ export interface PrepareOptions {
 
 export type CreateEnvironmentOptions = Omit<PrepareOptions, "dataDirectory">;
 
-type Place = Pick<PrepareOptions, "dataDirectory" | "packages" | "wheelsOnly" | "pythons">;
+type Location = Pick<PrepareOptions, "dataDirectory" | "packages" | "wheelsOnly" | "pythons">;
 
 /** Returns the environment's interpreter; null when the environment was not created. */
-export async function findPythonEnvironment(place: Place): Promise<string | null> {
-  const { directory, python } = placeOf(place);
+export async function findPythonEnvironment(location: Location): Promise<string | null> {
+  const { directory, python } = placeOf(location);
   const stamp = await stat(join(directory, "ready")).catch(() => null);
   return stamp?.isFile() === true ? python : null;
 }
 
-function placeOf({ dataDirectory, packages, wheelsOnly, pythons }: Place) {
+function placeOf({ dataDirectory, packages, wheelsOnly, pythons }: Location) {
   const identity = createHash("sha256")
     .update(JSON.stringify(wheelsOnly ? [packages, 2, pythons] : [packages, 1]))
     .digest("hex")
@@ -48,8 +48,8 @@ function placeOf({ dataDirectory, packages, wheelsOnly, pythons }: Place) {
  * the interpreter's path. Throws an Error that names the missing program and the command that installs it.
  */
 export async function preparePythonEnvironment(options: PrepareOptions): Promise<string> {
-  const made = await findPythonEnvironment(options);
-  if (made !== null) return made;
+  const created = await findPythonEnvironment(options);
+  if (created !== null) return created;
   const { parent, directory, python } = placeOf(options);
   await makeDirectory(parent);
   using _turn = await acquireInstallLock(parent, options);

@@ -204,15 +204,15 @@ class PythonBackend implements Backend {
     const spares = sparesOf(config, planned, this.#options.instancesOnDemandMax);
     const pipelineDepth = new PipelineDepth(this.#options.clock, planned.length + spares.length);
     const failures = this.#failureLog(frameContext, holding);
-    const open = async (placed: PlacedInstance, place: number, isSpare: boolean) => {
+    const open = async (placed: PlacedInstance, position: number, isSpare: boolean) => {
       const { name } = placed;
       const begin = async (signal: AbortSignal, fresh: boolean) => {
-        await using _room = isSpare && !workers.has(place) ? await reserveWorker(workers.values(), context) : null;
+        await using _room = isSpare && !workers.has(position) ? await reserveWorker(workers.values(), context) : null;
         const kept = fresh ? null : this.#takeCompleted(keyOf(plan));
         const worker = kept ?? (await startWorker(this.#starter(), plan, name, signal));
         worker.name = name;
         worker.others = context.bls;
-        workers.set(place, worker);
+        workers.set(position, worker);
         if (worker.file !== null) worker.file.onCharged = onMemory;
         const about = { source, config, configJson, placed, program: plan.program };
         try {
@@ -223,13 +223,13 @@ class PythonBackend implements Backend {
         } catch (error) {
           worker.kill("its initialize failed");
           await worker.ended;
-          if (isSpare) workers.delete(place);
+          if (isSpare) workers.delete(position);
           throw error;
         }
       };
       const onHealth = (reason: string | null) => {
-        if (reason === null) unhealthy.delete(place);
-        else unhealthy.set(place, reason);
+        if (reason === null) unhealthy.delete(position);
+        else unhealthy.set(position, reason);
         const [worst] = unhealthy.values();
         context.onHealth(worst === undefined ? { ok: true } : { ok: false, reason: worst });
       };
@@ -256,7 +256,7 @@ class PythonBackend implements Backend {
         worker,
       );
     };
-    const instances = await allOrNone(planned.map((placed, place) => open(placed, place, false)));
+    const instances = await allOrNone(planned.map((placed, position) => open(placed, position, false)));
     const dormant = await Promise.all(spares.map((placed, index) => open(placed, planned.length + index, true)));
     const measures = this.#measures(workers, planned);
     return new LoadedPythonModel({ instances, spares: dormant, measures, environment: holding.move() });

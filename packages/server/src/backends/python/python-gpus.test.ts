@@ -4,11 +4,11 @@ import { echo, model, oneInOneOut, openFixture, until } from "./python-fixture.t
 
 test("instances on GPUs get their device id, and a missing GPU is rejected", async () => {
   const log: string[] = [];
-  const asked: (readonly number[])[] = [];
+  const requested: (readonly number[])[] = [];
   await using onGpus = await openFixture({
     gpuCount: 3,
     gpuBytesOf: (pids) => {
-      asked.push(pids);
+      requested.push(pids);
       return Promise.resolve(new Map([["gpu 2", 7]]));
     },
     print: (line) => log.push(line),
@@ -27,7 +27,7 @@ test("instances on GPUs get their device id, and a missing GPU is rejected", asy
   assert.equal((await loaded.memoryBytes()).get("gpu 2"), 7);
   // The workers start concurrently, therefore any of them may be the first.
   assert.deepEqual(
-    asked.map((each) => new Set(each)),
+    requested.map((each) => new Set(each)),
     [new Set(pids)],
     "memory of its own processes",
   );
@@ -37,7 +37,7 @@ test("instances on GPUs get their device id, and a missing GPU is rejected", asy
     oneInOneOut("TYPE_FP32", "instance_group { kind: KIND_CPU }"),
   );
   assert.deepEqual([...(await onCpu.memoryBytes()).keys()], ["machine"]);
-  assert.equal(asked.length, 1, "a model on the CPU causes no query");
+  assert.equal(requested.length, 1, "a model on the CPU causes no query");
   await until(() => log.length === 4);
   assert.deepEqual(log.toSorted().slice(1), ["placed_0_0 GPU 0", "placed_0_0 GPU 2", "placed_1_0 CPU 0"]);
   await assert.rejects(

@@ -74,7 +74,7 @@ if value[0] == 9: time.sleep(0.3)\n${echo}`;
   const large = Array.from({ length: 8192 }, () => 3);
   const batches = [[9], [2], large, [4]].map((values) => [request([floats("IN", values)])]);
   const executions = batches.map((batch) => only(loaded).execute(batch));
-  for (const given of [...batches[1]!, ...batches[2]!]) only(loaded).abandonRequest(given);
+  for (const input of [...batches[1]!, ...batches[2]!]) only(loaded).abandonRequest(input);
   const outcomes = (await Promise.all(executions)).map(({ outcomes: [outcome] }) => outcome!);
   for (const [index, value] of [
     [0, 9],
@@ -108,7 +108,7 @@ return [pb_utils.InferenceResponse([pb_utils.Tensor("OUT", np.array([request.is_
   await using loaded = await fixture.load("asks", model(body));
   const batch = [1, 2, 3].map((value) => request([floats("IN", [value])]));
   const running = only(loaded).execute(batch);
-  const behind = [
+  const lag = [
     request([
       floats(
         "IN",
@@ -117,10 +117,10 @@ return [pb_utils.InferenceResponse([pb_utils.Tensor("OUT", np.array([request.is_
     ]),
     request([floats("IN", [4])]),
   ];
-  const waiting = behind.map((one) => only(loaded).execute([one]));
+  const waiting = lag.map((one) => only(loaded).execute([one]));
   await until(() => fixture.log.includes("printed: executes"));
   only(loaded).abandonRequest(batch[1]!);
-  only(loaded).abandonRequest(behind[0]!);
+  only(loaded).abandonRequest(lag[0]!);
   only(loaded).abandonRequest(batch[2]!);
   const outcomes = (await Promise.all([running, ...waiting])).flatMap((execution) => execution.outcomes);
   assert.match((outcomes[3] as InferenceError).message, /message: cancelled$/);
@@ -146,8 +146,8 @@ test("a hanging worker is reported with its Python stack, and terminated only if
 
 test("an execution over its call's limit prints its stack and terminates its worker; the next one is executed", async () => {
   const body = `import time\nif requests[0].inputs()[0].as_numpy()[0]: time.sleep(1000)\n${echo}`;
-  await using own = await openFixture({ hangReportMs: 60_000 });
-  await using loaded = await own.load("limited", model(body));
+  await using separate = await openFixture({ hangReportMs: 60_000 });
+  await using loaded = await separate.load("limited", model(body));
   const execute = (value: number, executionMsMax: number | null) =>
     only(loaded).execute([request([floats("IN", [value])], { executionMsMax })]);
   const unlimited = await execute(0, null);
@@ -160,29 +160,29 @@ test("an execution over its call's limit prints its stack and terminates its wor
   );
   assert.ok(performance.now() - startedMs >= 3000);
   assert.ok(
-    own.log.some((line) => /warning: executing for \d+\.\d s; the Python stack of the worker follows/.test(line)),
+    separate.log.some((line) => /warning: executing for \d+\.\d s; the Python stack of the worker follows/.test(line)),
   );
   assert.deepEqual(floatsOf((await infer(loaded, [floats("IN", [0])])).outputs[0]!), [0]);
-  assert.equal(own.arena.usedBytes, 0);
+  assert.equal(separate.arena.usedBytes, 0);
 });
 
 test("an execution sent to a dead worker runs in its successor, whether the death was noticed or not", async () => {
   const body = `import subprocess\nsubprocess.Popen(["sleep", "60"], start_new_session=True)\n${echo}`;
-  await using own = await openFixture();
-  await using loaded = await own.load("outlived", model(body));
-  const answer = async (value: number) => floatsOf((await infer(loaded, [floats("IN", [value])])).outputs[0]!);
-  assert.deepEqual(await answer(1), [1]);
+  await using separate = await openFixture();
+  await using loaded = await separate.load("outlived", model(body));
+  const respond = async (value: number) => floatsOf((await infer(loaded, [floats("IN", [value])])).outputs[0]!);
+  assert.deepEqual(await respond(1), [1]);
   const first = pidOf(loaded);
   process.kill(first, "SIGKILL");
   // The busy loop does not yield to the event loop, so the server cannot have detected the end yet.
   while (!isDead(first));
-  assert.deepEqual(await Promise.all([answer(2), answer(3)]), [[2], [3]]);
-  await until(() => own.health.at(-1)?.ok === true);
+  assert.deepEqual(await Promise.all([respond(2), respond(3)]), [[2], [3]]);
+  await until(() => separate.health.at(-1)?.ok === true);
   const second = pidOf(loaded);
   process.kill(second, "SIGKILL");
   await until(() => readProcessStart(second) === null);
   // The server waits a limited time for the last output, because the child that the model started keeps the pipe open.
-  assert.deepEqual(await answer(4), [4]);
+  assert.deepEqual(await respond(4), [4]);
 });
 
 /**
@@ -202,24 +202,24 @@ function isDead(pid: number): boolean {
 }
 
 test("workers outlive a killed zygote, and the next load uses a new zygote", async () => {
-  await using own = await openFixture();
-  await using loaded = await own.load("orphan", model(echo));
+  await using separate = await openFixture();
+  await using loaded = await separate.load("orphan", model(echo));
   const zygotePid = await zygoteOf(pidOf(loaded));
   process.kill(zygotePid, "SIGKILL");
   await until(() => readProcessStart(zygotePid) === null);
   assert.deepEqual(floatsOf((await infer(loaded, [floats("IN", [1])])).outputs[0]!), [1]);
   process.kill(pidOf(loaded), "SIGKILL");
-  await until(() => own.health.at(-1)?.ok === true);
+  await until(() => separate.health.at(-1)?.ok === true);
   assert.deepEqual(floatsOf((await infer(loaded, [floats("IN", [2])])).outputs[0]!), [2]);
 });
 
 test("a zygote killed while it forks a worker is replaced, and the new one forks the worker", async () => {
-  await using own = await openFixture();
-  await using loaded = await own.load("first", model(echo));
+  await using separate = await openFixture();
+  await using loaded = await separate.load("first", model(echo));
   const zygotePid = await zygoteOf(pidOf(loaded));
   process.kill(zygotePid, "SIGSTOP");
   const before = readdirSync("/proc/self/fd").length;
-  const loading = own.load("second", model(echo));
+  const loading = separate.load("second", model(echo));
   // A fork in progress has a socket and two pipes open.
   await until(() => readdirSync("/proc/self/fd").length >= before + 3);
   process.kill(zygotePid, "SIGKILL");
@@ -228,12 +228,12 @@ test("a zygote killed while it forks a worker is replaced, and the new one forks
 });
 
 test("a list of processes shows a worker's model, by its whole path and by the process's name", async () => {
-  await using own = await openFixture();
-  await using loaded = await own.load("shown", model(echo));
+  await using separate = await openFixture();
+  await using loaded = await separate.load("shown", model(echo));
   const read = (name: string) => readFileSync(`/proc/${pidOf(loaded)}/${name}`, "utf8");
   assert.equal(read("comm"), "shown_0\n");
   const shown = read("cmdline").replace(/\0+$/, "");
-  const full = `shown_0 (model of ${join(own.directory, "shown", "1")})`;
+  const full = `shown_0 (model of ${join(separate.directory, "shown", "1")})`;
   assert.ok(shown.length > 40 && full.startsWith(shown), shown);
 });
 

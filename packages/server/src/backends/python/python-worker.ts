@@ -230,7 +230,7 @@ export class PythonWorker {
   }
 
   #ownMetrics(): WorkerMetrics {
-    return (this.#metrics ??= new WorkerMetrics(this.#options.metrics, (answer) => this.#sendResponse(answer)));
+    return (this.#metrics ??= new WorkerMetrics(this.#options.metrics, (response) => this.#sendResponse(response)));
   }
 
   /**
@@ -246,8 +246,11 @@ export class PythonWorker {
   #log(level: number, frame: Buffer): void {
     if (!this.#logRate.admits()) return;
     const body = decodeFields(frame);
-    const place = `${String(body.get("file"))}:${String(body.get("line"))}`;
-    this.#options.logger[logLevels[level] ?? "info"](String(body.get("message")), { instance: this.name, place });
+    const location = `${String(body.get("file"))}:${String(body.get("line"))}`;
+    this.#options.logger[logLevels[level] ?? "info"](String(body.get("message")), {
+      instance: this.name,
+      place: location,
+    });
   }
 
   async #onReaped(end: ProcessEnd): Promise<string> {

@@ -20,7 +20,7 @@ for r in requests:
     sender.send(flags=1)`);
   const decoupled = oneInOneOut("TYPE_FP32", "model_transaction_policy { decoupled: true }");
   await using loaded = await fixture.load("times", body, decoupled);
-  const responseSink: ResponseSink = { respond: (_outcome, _isFinal, taken) => taken() };
+  const responseSink: ResponseSink = { respond: (_outcome, _isFinal, consumed) => consumed() };
   const { computeInferNs, computeOutputNs } = await only(loaded).execute([
     request([floats("IN", [1])], { responseSink }),
   ]);

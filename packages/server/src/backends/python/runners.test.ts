@@ -58,9 +58,9 @@ test("with a GPU, TensorFlow models run in the GPU build if it is set up; models
 });
 
 test("TensorRT's runner exists if there is a GPU, and uses the Python models' environment", async () => {
-  const places = { workers: "/workers", environments: ["/nowhere"] };
-  assert.equal(await frameworkRunners({ ...places, gpuCount: 0 })("tensorrt"), null);
-  assert.deepEqual(await frameworkRunners({ ...places, gpuCount: 1 })("tensorrt"), {
+  const locations = { workers: "/workers", environments: ["/nowhere"] };
+  assert.equal(await frameworkRunners({ ...locations, gpuCount: 0 })("tensorrt"), null);
+  assert.deepEqual(await frameworkRunners({ ...locations, gpuCount: 1 })("tensorrt"), {
     directory: "/workers/galatea_frameworks/tensorrt",
     filename: "model.py",
     mapsFiles: false,

@@ -71,14 +71,14 @@ export function frameworkRunners(directories: FrameworkDirectories): FindPythonR
     if (framework === null) return null;
     const forGpus = directories.gpuCount === 0 ? null : backendGpuFramework(backend);
     for (const build of forGpus === null ? [framework] : [forGpus, framework]) {
-      const place = await findFramework(directories.environments, build);
-      if (place === null) continue;
+      const location = await findFramework(directories.environments, build);
+      if (location === null) continue;
       return {
         directory: join(directories.workers, "galatea_frameworks", backend),
         filename,
         // A script reads its files itself, so its file is not shared.
         mapsFiles: framework.mapsFiles === true && backend === framework.name,
-        environment: { directory: place.directory, imports: build.imports ?? [] },
+        environment: { directory: location.directory, imports: build.imports ?? [] },
       };
     }
     throw new InferenceError(

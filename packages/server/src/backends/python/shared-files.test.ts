@@ -44,8 +44,8 @@ test("a file is charged once, to its oldest holder, and to the next one after it
     await writeFile(path("a"), filled(1));
     await writeFile(path("c"), filled(1));
     const held = [(await files.open(path("a")))!, (await files.open(path("c")))!, (await files.open(path("a")))!];
-    const told: number[] = [];
-    for (const [index, one] of held.entries()) one.onCharged = () => told.push(index);
+    const reported: number[] = [];
+    for (const [index, one] of held.entries()) one.onCharged = () => reported.push(index);
     const charged = () => held.map((one) => one.chargedBytes);
     assert.deepEqual(charged(), [50_000, 0, 0]);
     assert.deepEqual(
@@ -53,11 +53,11 @@ test("a file is charged once, to its oldest holder, and to the next one after it
       [50_000, 50_000, 0],
     );
     held[1]![Symbol.dispose]();
-    assert.deepEqual([charged(), told], [[50_000, 0, 0], []]);
+    assert.deepEqual([charged(), reported], [[50_000, 0, 0], []]);
     held[0]![Symbol.dispose]();
-    assert.deepEqual([charged(), told], [[0, 0, 50_000], [2]]);
+    assert.deepEqual([charged(), reported], [[0, 0, 50_000], [2]]);
     held[2]![Symbol.dispose]();
-    assert.deepEqual([charged(), told], [[0, 0, 0], [2]]);
+    assert.deepEqual([charged(), reported], [[0, 0, 0], [2]]);
     assert.equal(await files.leasedBytesOf(path("a")), 0);
   }));
 

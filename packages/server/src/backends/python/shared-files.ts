@@ -39,7 +39,7 @@ export interface SharedFilesOptions {
 }
 
 /** Bytes that are hashed in one event loop tick. */
-const pieceBytes = 256 * 1024;
+const chunkBytes = 256 * 1024;
 const writeTo = promisify(write);
 
 /** Files in shared memory, by content. A file is released when its last user disposes it. */
@@ -67,8 +67,8 @@ export class SharedFiles {
       if (!found.isFile() || found.size < BigInt(this.#options.fileBytesMin)) return null;
       const identity = identityOf(found);
       for (;;) {
-        const held = this.#byIdentity.get(identity);
-        if (held !== undefined) return this.#lend(held);
+        const lease = this.#byIdentity.get(identity);
+        if (lease !== undefined) return this.#lend(lease);
         const reading = this.#reading.get(identity);
         if (reading === undefined) break;
         // If the read failed, or its file was disposed before this call continues, the file is read again.
@@ -113,11 +113,17 @@ export class SharedFiles {
         return this.#lend(equal);
       }
       memory.seal();
-      const held: LeasedFile = { memory, byteLength, contentHash, identities: new Set([identity]), holders: new Set() };
-      this.#byContent.set(contentHash, held);
-      this.#byIdentity.set(identity, held);
+      const lease: LeasedFile = {
+        memory,
+        byteLength,
+        contentHash,
+        identities: new Set([identity]),
+        holders: new Set(),
+      };
+      this.#byContent.set(contentHash, lease);
+      this.#byIdentity.set(identity, lease);
       kept = true;
-      return this.#lend(held);
+      return this.#lend(lease);
     } finally {
       if (!kept) {
         memory?.close();
@@ -126,8 +132,8 @@ export class SharedFiles {
     }
   }
 
-  #lend(held: LeasedFile): SharedFile {
-    const { memory, byteLength, holders } = held;
+  #lend(lease: LeasedFile): SharedFile {
+    const { memory, byteLength, holders } = lease;
     const lent: SharedFile = {
       fd: memory.fd,
       byteLength,
@@ -140,7 +146,7 @@ export class SharedFiles {
         const wasCharged = lent.chargedBytes > 0;
         if (!holders.delete(lent)) return;
         const [next] = holders;
-        if (next === undefined) this.#drop(held);
+        if (next === undefined) this.#drop(lease);
         else if (wasCharged) next.onCharged?.();
       },
     };
@@ -148,11 +154,11 @@ export class SharedFiles {
     return lent;
   }
 
-  #drop(held: LeasedFile): void {
-    for (const identity of held.identities) this.#byIdentity.delete(identity);
-    this.#byContent.delete(held.contentHash);
-    this.#bytes -= held.byteLength;
-    held.memory.close();
+  #drop(lease: LeasedFile): void {
+    for (const identity of lease.identities) this.#byIdentity.delete(identity);
+    this.#byContent.delete(lease.contentHash);
+    this.#bytes -= lease.byteLength;
+    lease.memory.close();
   }
 }
 
@@ -167,13 +173,13 @@ function identityOf({ dev, ino, size, mtimeNs, birthtimeNs }: BigIntStats): stri
 /** Copies exactly `byteLength` bytes and returns their hash; null if the file is shorter. */
 async function copy(source: FileHandle, target: number, byteLength: number): Promise<string | null> {
   const hash = createHash("sha256");
-  const piece = Buffer.allocUnsafeSlow(Math.min(pieceBytes, byteLength));
+  const chunk = Buffer.allocUnsafeSlow(Math.min(chunkBytes, byteLength));
   for (let at = 0; at < byteLength;) {
-    const { bytesRead } = await source.read(piece, 0, Math.min(piece.byteLength, byteLength - at), at);
+    const { bytesRead } = await source.read(chunk, 0, Math.min(chunk.byteLength, byteLength - at), at);
     if (bytesRead === 0) return null;
-    hash.update(piece.subarray(0, bytesRead));
+    hash.update(chunk.subarray(0, bytesRead));
     for (let written = 0; written < bytesRead;)
-      written += (await writeTo(target, piece, written, bytesRead - written, at + written)).bytesWritten;
+      written += (await writeTo(target, chunk, written, bytesRead - written, at + written)).bytesWritten;
     at += bytesRead;
   }
   return hash.digest("hex");

@@ -19,13 +19,13 @@ const events = fc.oneof(
 
 test("property: for any events in any order a worker changes state by its own events only, and ends once", () => {
   const walked = (happened: readonly WorkerEvent<number>[], isSpare: boolean) => {
-    let life: WorkerState<number> = isSpare
+    let current: WorkerState<number> = isSpare
       ? { at: "dormant", isResting: false }
       : { at: "up", worker: 0, failureCount: 0 };
     for (const event of happened) {
-      const next: WorkerState<number> = nextWorkerState(life, event);
-      const move = `${life.at} ${next === life ? "stays" : next.at}`;
-      const moves: Readonly<Record<WorkerEvent<number>["is"], readonly string[]>> = {
+      const next: WorkerState<number> = nextWorkerState(current, event);
+      const transition = `${current.at} ${next === current ? "stays" : next.at}`;
+      const transitions: Readonly<Record<WorkerEvent<number>["is"], readonly string[]>> = {
         ended: ["up starting", "up down"],
         sound: ["up up"],
         started: ["starting up"],
@@ -34,16 +34,16 @@ test("property: for any events in any order a worker changes state by its own ev
         needed: ["dormant starting"],
         closed: ["up closed", "starting closed", "down closed", "dormant closed"],
       };
-      assert.ok(next === life || moves[event.is].includes(move), `${event.is}: ${move}`);
-      if (event.is === "ended" && next !== life) assert.equal(life.at === "up" && life.worker, event.worker);
-      if (life.at === "closed") assert.equal(next, life);
+      assert.ok(next === current || transitions[event.is].includes(transition), `${event.is}: ${transition}`);
+      if (event.is === "ended" && next !== current) assert.equal(current.at === "up" && current.worker, event.worker);
+      if (current.at === "closed") assert.equal(next, current);
       else if (event.is === "closed") assert.equal(next.at, "closed");
       // The worker is restarted without a pause only after a first failure. Only a worker that ran well resets the number of failures.
-      if (move === "up starting") assert.equal(life.at === "up" && life.failureCount, 0);
+      if (transition === "up starting") assert.equal(current.at === "up" && current.failureCount, 0);
       if (next.at === "down") assert.ok(next.failureCount >= (event.is === "ended" ? 2 : 1));
-      if ("failureCount" in next && "failureCount" in life && next.failureCount < life.failureCount)
+      if ("failureCount" in next && "failureCount" in current && next.failureCount < current.failureCount)
         assert.equal(event.is, "sound");
-      life = next;
+      current = next;
     }
   };
   fc.assert(fc.property(fc.array(events, { maxLength: 30 }), fc.boolean(), walked));
@@ -148,35 +148,35 @@ const steps = fc.oneof(
 test("property: one worker runs or is starting until the end, after which none is left", async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(steps, { maxLength: 25 }), async (does) => {
-      const world = new Supervision();
-      const { supervised, clock } = world;
+      const fixture = new Supervision();
+      const { supervised, clock } = fixture;
       let isClosed = false;
       let closing: Promise<void> | null = null;
       for (const step of does) {
-        if (step === "die") world.living[0]?.kill("died");
+        if (step === "die") fixture.living[0]?.kill("died");
         else if (step === "tick") clock.move(250);
         else if (step === "long tick") clock.move(60_000);
         else if (step === "abandon") supervised.abandon("given up");
         else if (step === "close") closing ??= supervised.close(0);
-        else world.startIs(step.slice("start ".length) as "good" | "bad" | "dead");
+        else fixture.startIs(step.slice("start ".length) as "good" | "bad" | "dead");
         isClosed ||= step === "abandon" || step === "close";
         assert.notEqual(supervised.up?.alive, false);
         await settled();
-        assert.ok(world.living.length <= 1, "workers at once");
-        assert.equal(supervised.up, isClosed ? null : (world.living[0] ?? null));
-        const waits = world.living.length === 0 ? clock.timers.size : 0;
+        assert.ok(fixture.living.length <= 1, "workers at once");
+        assert.equal(supervised.up, isClosed ? null : (fixture.living[0] ?? null));
+        const waits = fixture.living.length === 0 ? clock.timers.size : 0;
         if (isClosed) assert.equal(waits, 0);
-        else assert.equal(world.starts.length + waits, world.living.length === 1 ? 0 : 1, step);
-        if (!isClosed && world.living.length === 1) assert.equal(world.up, world.living[0]);
-        if (!isClosed) assert.equal((world.health.at(-1) ?? null) === null, world.living.length === 1);
+        else assert.equal(fixture.starts.length + waits, fixture.living.length === 1 ? 0 : 1, step);
+        if (!isClosed && fixture.living.length === 1) assert.equal(fixture.up, fixture.living[0]);
+        if (!isClosed) assert.equal((fixture.health.at(-1) ?? null) === null, fixture.living.length === 1);
       }
       let isOver = false;
       closing = (closing ?? supervised.close(0)).then(() => void (isOver = true));
       await settled();
-      assert.equal(isOver, world.starts.length === 0, "an end waits for the start that is under way");
-      world.startIs("good");
+      assert.equal(isOver, fixture.starts.length === 0, "an end waits for the start that is under way");
+      fixture.startIs("good");
       await closing;
-      assert.deepEqual([world.living.length, clock.timers.size], [0, 0]);
+      assert.deepEqual([fixture.living.length, clock.timers.size], [0, 0]);
       assert.match((await supervised.coming()) as string, /is not healthy/);
     }),
     { numRuns: 300 },
@@ -184,104 +184,104 @@ test("property: one worker runs or is starting until the end, after which none i
 });
 
 test("waits between failing starts grow, and a worker that lives for ten seconds counts as sound", async () => {
-  const world = new Supervision();
+  const fixture = new Supervision();
   const waits: number[] = [];
-  world.workers[0]!.kill("died");
+  fixture.workers[0]!.kill("died");
   await settled();
   for (let failure = 0; failure < 12; failure++) {
-    world.startIs("bad");
+    fixture.startIs("bad");
     await settled();
-    const [timer] = world.clock.timers;
-    const waitMs = timer!.atMs - world.clock.epochMs();
+    const [timer] = fixture.clock.timers;
+    const waitMs = timer!.atMs - fixture.clock.epochMs();
     waits.push(waitMs);
-    world.clock.move(waitMs);
+    fixture.clock.move(waitMs);
   }
   assert.deepEqual(waits.slice(0, 4), [200, 400, 800, 1600]);
   assert.equal(waits.at(-1), 30_000);
-  world.startIs("good");
+  fixture.startIs("good");
   await settled();
-  world.clock.move(10_000);
-  assert.equal(world.clock.timers.size, 0);
-  world.living[0]!.kill("died");
+  fixture.clock.move(10_000);
+  assert.equal(fixture.clock.timers.size, 0);
+  fixture.living[0]!.kill("died");
   await settled();
-  assert.equal(world.starts.length, 1);
+  assert.equal(fixture.starts.length, 1);
 });
 
 test("a worker that has executed a request counts as sound: its successor is started at once", async () => {
-  const world = new Supervision();
+  const fixture = new Supervision();
   for (let death = 0; death < 5; death++) {
-    world.living[0]!.kill("died");
+    fixture.living[0]!.kill("died");
     await settled();
-    world.startIs("good");
+    fixture.startIs("good");
     await settled();
-    world.supervised.proven();
-    assert.deepEqual([world.supervised.state, world.clock.timers.size], ["up", 0]);
+    fixture.supervised.proven();
+    assert.deepEqual([fixture.supervised.state, fixture.clock.timers.size], ["up", 0]);
   }
 });
 
 test("a dormant worker is started on demand; after a failed start it waits, is dormant again, and is not reported as unhealthy", async () => {
-  const world = new Supervision(true);
-  const { supervised, clock } = world;
-  assert.deepEqual([supervised.state, world.starts.length], ["dormant", 0]);
-  for (let turn = 0; turn < 2; turn++) {
+  const fixture = new Supervision(true);
+  const { supervised, clock } = fixture;
+  assert.deepEqual([supervised.state, fixture.starts.length], ["dormant", 0]);
+  for (let tick = 0; tick < 2; tick++) {
     supervised.needed();
     supervised.needed();
-    assert.deepEqual([supervised.state, world.starts.length], ["restarting", 1]);
-    world.startIs("bad");
+    assert.deepEqual([supervised.state, fixture.starts.length], ["restarting", 1]);
+    fixture.startIs("bad");
     await settled();
     supervised.needed();
-    assert.deepEqual([supervised.state, world.starts.length], ["dormant", 0]);
+    assert.deepEqual([supervised.state, fixture.starts.length], ["dormant", 0]);
     clock.move(10_000);
   }
   supervised.needed();
-  world.startIs("good");
+  fixture.startIs("good");
   await settled();
   assert.equal(supervised.state, "up");
-  assert.deepEqual(world.health, [null]);
-  world.living[0]!.kill("died");
+  assert.deepEqual(fixture.health, [null]);
+  fixture.living[0]!.kill("died");
   await settled();
-  assert.deepEqual([supervised.state, world.starts.length], ["restarting", 1]);
-  world.startIs("good");
+  assert.deepEqual([supervised.state, fixture.starts.length], ["restarting", 1]);
+  fixture.startIs("good");
   await supervised.close(0);
 });
 
 test("a dormant worker that was never needed closes at once", async () => {
-  const world = new Supervision(true);
-  await world.supervised.close(0);
-  world.supervised.needed();
-  assert.deepEqual([world.starts.length, world.supervised.state], [0, "failed"]);
+  const fixture = new Supervision(true);
+  await fixture.supervised.close(0);
+  fixture.supervised.needed();
+  assert.deepEqual([fixture.starts.length, fixture.supervised.state], [0, "failed"]);
 });
 
 test("callers get the worker that is being started; callers during failing starts get the reason", async () => {
-  const world = new Supervision();
-  world.workers[0]!.kill("died");
-  const waiting = world.supervised.coming();
+  const fixture = new Supervision();
+  fixture.workers[0]!.kill("died");
+  const waiting = fixture.supervised.coming();
   await settled();
-  world.startIs("good");
-  assert.equal(await waiting, world.workers[1]);
-  world.living[0]!.kill("died again");
+  fixture.startIs("good");
+  assert.equal(await waiting, fixture.workers[1]);
+  fixture.living[0]!.kill("died again");
   await settled();
-  const again = world.supervised.coming();
-  assert.equal(world.supervised.state, "restarting");
-  world.clock.move(60_000);
-  world.startIs("bad");
+  const again = fixture.supervised.coming();
+  assert.equal(fixture.supervised.state, "restarting");
+  fixture.clock.move(60_000);
+  fixture.startIs("bad");
   await settled();
-  assert.equal(world.supervised.state, "failed");
-  assert.equal(await again, await world.supervised.coming());
-  assert.equal(await world.supervised.coming(), "Stub process 'm_0' is not healthy. (restart failed: no)");
-  await world.supervised.close(0);
+  assert.equal(fixture.supervised.state, "failed");
+  assert.equal(await again, await fixture.supervised.coming());
+  assert.equal(await fixture.supervised.coming(), "Stub process 'm_0' is not healthy. (restart failed: no)");
+  await fixture.supervised.close(0);
 });
 
 test("a worker that ended before the first check is replaced", async () => {
-  const world = new Supervision();
-  world.workers[0]!.kill("died");
+  const fixture = new Supervision();
+  fixture.workers[0]!.kill("died");
   await settled();
-  world.startIs("dead");
+  fixture.startIs("dead");
   await settled();
-  assert.equal(world.supervised.up, null);
-  assert.equal(world.endCount, 2);
-  world.clock.move(200);
-  world.startIs("good");
+  assert.equal(fixture.supervised.up, null);
+  assert.equal(fixture.endCount, 2);
+  fixture.clock.move(200);
+  fixture.startIs("good");
   await settled();
-  assert.equal(world.supervised.up, world.workers[2]);
+  assert.equal(fixture.supervised.up, fixture.workers[2]);
 });

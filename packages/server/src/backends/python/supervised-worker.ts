@@ -39,7 +39,7 @@ const restarts = { firstMs: 100, maxMs: 30_000, factor: 2 };
 export class SupervisedWorker<Worker extends WorkerProcess> implements InstanceSupervision {
   readonly #options: SupervisedWorkerOptions<Worker>;
   readonly #closing = new AbortController();
-  #life: WorkerState<Worker>;
+  #current: WorkerState<Worker>;
   /** Timer that fires when the running worker no longer counts as just started, or at the next start. */
   #timer: Disposable | null = null;
   /** Resolves when the last start has succeeded or failed. */
@@ -52,30 +52,30 @@ export class SupervisedWorker<Worker extends WorkerProcess> implements InstanceS
   /** `worker` is null for a dormant instance, whose worker is started on demand. */
   constructor(options: SupervisedWorkerOptions<Worker>, worker: Worker | null) {
     this.#options = options;
-    this.#life = worker === null ? { at: "dormant", isResting: false } : { at: "up", worker, failureCount: 0 };
+    this.#current = worker === null ? { at: "dormant", isResting: false } : { at: "up", worker, failureCount: 0 };
     if (worker !== null) this.#attend(worker);
   }
 
   /** The running worker; null when there is none. */
   get up(): Worker | null {
-    return this.#life.at === "up" && this.#life.worker.alive ? this.#life.worker : null;
+    return this.#current.at === "up" && this.#current.worker.alive ? this.#current.worker : null;
   }
 
   get state(): InstanceState {
-    const life = this.#life;
-    switch (life.at) {
+    const current = this.#current;
+    switch (current.at) {
       case "dormant":
         return "dormant";
       case "up":
-        return life.worker.alive ? "up" : "restarting";
+        return current.worker.alive ? "up" : "restarting";
       case "starting":
         return "restarting";
       case "down":
-        return life.startFailed ? "failed" : "restarting";
+        return current.startFailed ? "failed" : "restarting";
       case "closed":
         return "failed";
       default:
-        return unreachable(life);
+        return unreachable(current);
     }
   }
 
@@ -91,14 +91,14 @@ export class SupervisedWorker<Worker extends WorkerProcess> implements InstanceS
   /** Resolves with the worker, or with the reason why there is none. Waits for a restart, unless the last start failed. */
   async coming(): Promise<Worker | string> {
     while (this.state === "restarting") await this.changed();
-    const life = this.#life;
-    if (life.at === "up") return life.worker;
-    return life.at === "down" ? life.reason : `Stub process '${this.#options.name}' is not healthy.`;
+    const current = this.#current;
+    if (current.at === "up") return current.worker;
+    return current.at === "down" ? current.reason : `Stub process '${this.#options.name}' is not healthy.`;
   }
 
   /** Records that the worker has executed something. Its end then does not count as a failed start. */
   proven(): void {
-    if (this.#life.at === "up" && this.#life.failureCount > 0) this.#on({ is: "sound" });
+    if (this.#current.at === "up" && this.#current.failureCount > 0) this.#on({ is: "sound" });
   }
 
   /** Kills the worker, even during an execution, and starts no other one. */
@@ -110,25 +110,25 @@ export class SupervisedWorker<Worker extends WorkerProcess> implements InstanceS
 
   /** Ends the worker after its `finalize`. Resolves when no process is left. */
   async close(finalizeMs: number): Promise<void> {
-    const life = this.#life;
+    const current = this.#current;
     this.#closing.abort(new Error("the model is unloaded"));
     this.#on({ is: "closed" });
-    if (life.at === "up") await life.worker.finalize(finalizeMs);
+    if (current.at === "up") await current.worker.finalize(finalizeMs);
     await this.#started;
     await this.#latest?.ended;
   }
 
   #on(event: WorkerEvent<Worker>): void {
-    const next = nextWorkerState(this.#life, event);
-    if (next !== this.#life) this.#applyEvent(next);
+    const next = nextWorkerState(this.#current, event);
+    if (next !== this.#current) this.#applyEvent(next);
   }
 
   #applyEvent(next: WorkerState<Worker>): void {
     const { clock, random, onHealth } = this.#options;
-    const { at: before } = this.#life;
+    const { at: before } = this.#current;
     this.#timer?.[Symbol.dispose]();
     this.#timer = null;
-    this.#life = next;
+    this.#current = next;
     this.#change?.resolve();
     this.#change = null;
     switch (next.at) {
@@ -160,7 +160,7 @@ export class SupervisedWorker<Worker extends WorkerProcess> implements InstanceS
     this.#options.onUp(worker);
     void worker.ended.then((reason) => {
       this.#options.onEnd(worker, reason);
-      if (this.#life.at === "closed") return;
+      if (this.#current.at === "closed") return;
       this.#options.logger.error(reason, { instance: this.#options.name });
       this.#options.onHealth(reason);
       this.#on({ is: "ended", worker, reason });
@@ -173,15 +173,15 @@ export class SupervisedWorker<Worker extends WorkerProcess> implements InstanceS
     try {
       worker = await start(this.#closing.signal);
     } catch (error) {
-      if (this.#life.at === "closed") return;
+      if (this.#current.at === "closed") return;
       const { message, reason } = InferenceError.from(error);
-      const isFirst = this.#life.at === "starting" && this.#life.isFirst;
+      const isFirst = this.#current.at === "starting" && this.#current.isFirst;
       if (isFirst && reason === "out-of-memory") logger.verbose(`not started: ${message}`, { instance: name });
       else logger.error(`${isFirst ? "start" : "restart"} failed: ${message}`, { instance: name });
       this.#on({ is: "start failed", reason: `Stub process '${name}' is not healthy. (restart failed: ${message})` });
       return;
     }
-    if (this.#life.at === "closed") await worker.finalize(0);
+    if (this.#current.at === "closed") await worker.finalize(0);
     else this.#on({ is: "started", worker });
   }
 }

@@ -40,7 +40,7 @@ export interface TenantLease extends AsyncDisposable {
    * Returns the environment. If the model ships its own interpreter, the environment's command is wrapped so that it runs in the tenant's
    * confinement.
    */
-  environment(asked: PythonEnvironment): PythonEnvironment;
+  environment(requested: PythonEnvironment): PythonEnvironment;
 }
 
 interface Tenant {
@@ -123,7 +123,7 @@ export class Tenants implements Disposable {
     const plan = { ...tenant.plan, devices: seesGpus ? this.#options.tenants.gpuDevices() : [] };
     return {
       plan,
-      environment: (asked) => this.#environment(tenant, plan, asked),
+      environment: (requested) => this.#environment(tenant, plan, requested),
       [Symbol.asyncDispose]: async () => {
         if (--tenant.workerCount > 0) return;
         this.#living.delete(key);
@@ -228,20 +228,20 @@ export class Tenants implements Disposable {
     for (const path of paths) openWay(path, { below: dataDirectory, group });
   }
 
-  #environment(tenant: Tenant, own: ConfinementPlan, asked: PythonEnvironment): PythonEnvironment {
-    if (asked.directory === null) return asked;
+  #environment(tenant: Tenant, own: ConfinementPlan, requested: PythonEnvironment): PythonEnvironment {
+    if (requested.directory === null) return requested;
     const { python, workerDirectory } = this.#options;
     const plan: ConfinementPlan = {
       ...own,
       // This worker is not forked by a zygote in the control group of all tenants, so the worker joins that group itself.
       cgroups: tenant.plan.cgroups.length > 0 ? tenant.plan.cgroups : (this.#allGroup?.processFiles ?? []),
-      read: [...tenant.plan.read, asked.directory],
+      read: [...tenant.plan.read, requested.directory],
     };
-    this.#openAncestors(plan.groups, [asked.directory]);
-    const key = `${asked.key} of ${tenant.key}${plan.devices.length > 0 ? ` with ${plan.devices.join()}` : ""}`;
+    this.#openAncestors(plan.groups, [requested.directory]);
+    const key = `${requested.key} of ${tenant.key}${plan.devices.length > 0 ? ` with ${plan.devices.join()}` : ""}`;
     tenant.environments.add(key);
     const launcher = join(workerDirectory, "galatea_tenant.py");
-    return { ...asked, key, command: [...python.command, launcher, JSON.stringify(plan), ...asked.command] };
+    return { ...requested, key, command: [...python.command, launcher, JSON.stringify(plan), ...requested.command] };
   }
 
   async #end(tenant: Tenant, { users }: Ground): Promise<void> {

@@ -29,14 +29,14 @@ const runner: PythonRunner = {
   mapsFiles: false,
   environment: null,
 };
-const twin = fileURLToPath(new URL("fake-tensorrt", import.meta.url));
+const fake = fileURLToPath(new URL("fake-tensorrt", import.meta.url));
 
 const open = (env: Readonly<Record<string, string>>) =>
   openFixture({ gpuCount: 2, pythonEnv: { ...pythonEnv, ...env }, findRunner: () => Promise.resolve(runner) });
 
 let fixture: PythonFixture;
 before(async () => {
-  fixture = await open({ PYTHONPATH: twin });
+  fixture = await open({ PYTHONPATH: fake });
 });
 after(() => fixture[Symbol.asyncDispose]());
 
@@ -84,7 +84,8 @@ const rows = (name: string, values: number[][]) => ({
   shape: [values.length, values[0]!.length],
 });
 
-const answers = ({ outputs }: InferenceResponse) => Object.fromEntries(outputs.map((one) => [one.name, floatsOf(one)]));
+const responses = ({ outputs }: InferenceResponse) =>
+  Object.fromEntries(outputs.map((one) => [one.name, floatsOf(one)]));
 
 test("a plan needs no configuration: tensors, the largest batch and the scheduler come from its engine", async () => {
   const bare = await written("bare", sums, "", fixture);
@@ -116,7 +117,7 @@ test("a batch is one run, and each of its requests has its own rows", async () =
   const other = request([rows("A", [[3, 4]]), rows("B", [[30, 40]])]);
   const { outcomes } = await only(loaded).execute([one, other]);
   assert.deepEqual(
-    outcomes.map((each) => answers(each as InferenceResponse)),
+    outcomes.map((each) => responses(each as InferenceResponse)),
     [
       { SUM: [11, 22], PROFILE: [0, 0] },
       { SUM: [33, 44], PROFILE: [0, 0] },
@@ -132,7 +133,7 @@ test("a batch runs with the best optimization profile, and gets Triton's error i
   );
   const used = async (count: number) => {
     const values = Array.from({ length: count }, () => [1, 2]);
-    return answers(await infer(loaded, [rows("A", values), rows("B", values)]))["PROFILE"]![0];
+    return responses(await infer(loaded, [rows("A", values), rows("B", values)]))["PROFILE"]![0];
   };
   assert.deepEqual([await used(1), await used(2), await used(3), await used(8)], [0, 0, 1, 1]);
   const many = Array.from({ length: 9 }, () => [1, 2]);
@@ -159,7 +160,7 @@ test("an output whose shape depends on values has its actual shape", async () =>
   };
   const tensors = `input { name: "A" data_type: TYPE_FP32 dims: [ -1 ] } output { name: "KEPT" data_type: TYPE_FP32 dims: [ -1 ] }`;
   await using loaded = await load("kept", plan, tensors);
-  for (const [given, kept] of [
+  for (const [value, kept] of [
     [
       [1, -1, 2],
       [1, 2],
@@ -170,7 +171,7 @@ test("an output whose shape depends on values has its actual shape", async () =>
       [3, 4, 5, 6, 7],
     ],
   ] as const)
-    assert.deepEqual(answers(await infer(loaded, [floats("A", given)])), { KEPT: kept });
+    assert.deepEqual(responses(await infer(loaded, [floats("A", value)])), { KEPT: kept });
 });
 
 test("shape tensors decide an output's shape, and requests with different values run separately", async () => {

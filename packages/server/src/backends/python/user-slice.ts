@@ -32,9 +32,9 @@ export class UserSlice implements Disposable {
     const begin = createHash("sha256").update(directory).digest().readUInt32LE(0) % sliceCount;
     for (let index = 0; index < sliceCount; index++) {
       const slice = (begin + index) % sliceCount;
-      const place = join(directory, String(slice));
-      mkdirSync(place, { recursive: true });
-      const lock = lockDirectory(place);
+      const location = join(directory, String(slice));
+      mkdirSync(location, { recursive: true });
+      const lock = lockDirectory(location);
       if (lock === null) continue;
       const first = range.first + slice * sliceUsers;
       return new UserSlice({ first, count: Math.min(sliceUsers, range.count) }, lock);

@@ -191,8 +191,8 @@ test("golden bytes of a decoupled model's worker are decoded to their values", (
     spaceRequestId: 0,
     response: null,
   });
-  const ask = Buffer.from(vectors.spaceRequestOfResponse, "hex");
-  assert.deepEqual([decodeSpaceRequest(ask), readHeader(ask).extra], [[4096], 9]);
+  const request = Buffer.from(vectors.spaceRequestOfResponse, "hex");
+  assert.deepEqual([decodeSpaceRequest(request), readHeader(request).extra], [[4096], 9]);
 });
 
 const callResponse: WireCallResponse = {
@@ -223,9 +223,9 @@ test("the server's responses to a call equal the golden bytes", () => {
 });
 
 test("metric frames equal the golden bytes, encoded and decoded", () => {
-  const places = { id: 7, byteOffset: 2 ** 33, sharedByteOffset: 512, bounds: [0.5, 1] };
+  const positions = { id: 7, byteOffset: 2 ** 33, sharedByteOffset: 512, bounds: [0.5, 1] };
   assert.equal(encodeFamilyResponse(5).toString("hex"), vectors.metricCreated);
-  assert.equal(encodeMetricResponse(6, places).toString("hex"), vectors.metricCells);
+  assert.equal(encodeMetricResponse(6, positions).toString("hex"), vectors.metricCells);
   assert.equal(encodeMetricValueResponse(7, 1.5).toString("hex"), vectors.metricNumber);
   assert.equal(encodeMetricError(5, "full").toString("hex"), vectors.metricRejected);
   assert.deepEqual(decodeMetricFamily(Buffer.from(vectors.metricFamily, "hex")), {
@@ -267,10 +267,10 @@ test("golden bytes of a model that calls others are decoded to their values", ()
   });
   const response = decodeResult(Buffer.from(vectors.result, "hex")).responses?.[1];
   assert.deepEqual(inputs, response?.kind === "outputs" ? response.outputs : null);
-  const ask = Buffer.from(vectors.callSpaceRequest, "hex");
-  assert.deepEqual([decodeSpaceRequest(ask), readHeader(ask).id], [[4096, 2 ** 34], 5]);
-  const [cancel, taken] = [Buffer.from(vectors.callCancel, "hex"), Buffer.from(vectors.callCredit, "hex")];
-  assert.deepEqual([readHeader(cancel).id, readHeader(taken).id, readHeader(taken).extra], [5, 5, 8]);
+  const request = Buffer.from(vectors.callSpaceRequest, "hex");
+  assert.deepEqual([decodeSpaceRequest(request), readHeader(request).id], [[4096, 2 ** 34], 5]);
+  const [cancel, received] = [Buffer.from(vectors.callCancel, "hex"), Buffer.from(vectors.callCredit, "hex")];
+  assert.deepEqual([readHeader(cancel).id, readHeader(received).id, readHeader(received).extra], [5, 5, 8]);
   assert.deepEqual(decodeControl(Buffer.from(vectors.control, "hex")), {
     controlId: 6,
     verb: 1,
@@ -294,10 +294,10 @@ test("the worker's encoder obeys the server's decoding limits", () => {
     frameLimits.parameterMembersMax,
     frameLimits.tensorsMax,
   ];
-  const told = Buffer.from(vectors.limits, "hex");
+  const reported = Buffer.from(vectors.limits, "hex");
   assert.deepEqual(
     limits,
-    limits.map((_, index) => Number(told.readBigUInt64LE(8 * index))),
+    limits.map((_, index) => Number(reported.readBigUInt64LE(8 * index))),
   );
 });
 

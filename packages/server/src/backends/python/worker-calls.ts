@@ -139,22 +139,22 @@ export class WorkerCalls {
       sequence: sequenceOf(wire),
       signal: call.controller.signal,
     };
-    const leave = () => caller?.leave(call.controller);
+    const disconnect = () => caller?.leave(call.controller);
     if (!wire.isStreamed)
       void others()
         .infer(request)
         .catch((error: unknown) => InferenceError.from(error))
         .then((outcome) => this.#respond(call, outcome, true))
-        .finally(leave);
+        .finally(disconnect);
     else
       void others()
         .stream(request, {
-          respond: (outcome, isFinal, taken) => {
-            if (outcome !== null) call.unread.push(taken);
+          respond: (outcome, isFinal, consumed) => {
+            if (outcome !== null) call.unread.push(consumed);
             this.#respond(call, outcome, isFinal);
           },
         })
-        .finally(leave);
+        .finally(disconnect);
   }
 
   /**
@@ -183,7 +183,7 @@ export class WorkerCalls {
 
   #acknowledge(call: OpenCall, count: number): void {
     if (count > call.unread.length) throw new MalformedRecord("responses acknowledged that were never sent");
-    for (const taken of call.unread.splice(0, count)) taken();
+    for (const consumed of call.unread.splice(0, count)) consumed();
   }
 
   #cancel(call: OpenCall): void {

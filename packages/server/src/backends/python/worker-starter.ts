@@ -106,7 +106,7 @@ export async function startWorker(
 /** Forks a worker in the tenant of the plan. Returns the worker, and a callback that must be called when it has ended. */
 async function forkWorker(
   { pool, families, tenants, sharedFiles }: StarterOptions,
-  { source, arena, environment: asked, sharedFile, seesGpus }: WorkerPlan,
+  { source, arena, environment: requested, sharedFile, seesGpus }: WorkerPlan,
   signal: AbortSignal,
 ) {
   const tenant = (await tenants?.enter(String(arena.id), source, { seesGpus })) ?? null;
@@ -124,9 +124,9 @@ async function forkWorker(
   try {
     file = sharedFile === null ? null : await sharedFiles.open(join(source.versionDirectory, sharedFile));
     signal.throwIfAborted();
-    const environment = tenant?.environment(asked) ?? asked;
+    const environment = tenant?.environment(requested) ?? requested;
     // The interpreter of an environment that a model ships is already confined.
-    const plan = asked.directory === null ? (tenant?.plan ?? null) : null;
+    const plan = requested.directory === null ? (tenant?.plan ?? null) : null;
     forking = pool.fork(environment, { arenaFd: arena.fd, family, plan, fileFd: file?.fd ?? null });
     const forked = await unlessAborted(forking, signal);
     return { forked, environment, release, file };

@@ -29,28 +29,28 @@ export type WorkerEvent<Worker> =
 /**
  * Returns the state after an event; the same object if nothing changes. After the first failure, the worker is restarted without a pause.
  */
-export function nextWorkerState<Worker>(life: WorkerState<Worker>, event: WorkerEvent<Worker>): WorkerState<Worker> {
-  if (life.at === "closed") return life;
-  const failureCount = life.at === "dormant" ? 0 : life.failureCount + 1;
+export function nextWorkerState<Worker>(state: WorkerState<Worker>, event: WorkerEvent<Worker>): WorkerState<Worker> {
+  if (state.at === "closed") return state;
+  const failureCount = state.at === "dormant" ? 0 : state.failureCount + 1;
   switch (event.is) {
     case "ended":
-      if (life.at !== "up" || life.worker !== event.worker) return life;
+      if (state.at !== "up" || state.worker !== event.worker) return state;
       return failureCount === 1
         ? { at: "starting", isFirst: false, failureCount }
         : { at: "down", reason: event.reason, startFailed: false, failureCount };
     case "sound":
-      return life.at === "up" && life.failureCount > 0 ? { ...life, failureCount: 0 } : life;
+      return state.at === "up" && state.failureCount > 0 ? { ...state, failureCount: 0 } : state;
     case "started":
-      return life.at === "starting" ? { at: "up", worker: event.worker, failureCount: life.failureCount } : life;
+      return state.at === "starting" ? { at: "up", worker: event.worker, failureCount: state.failureCount } : state;
     case "start failed":
-      if (life.at !== "starting") return life;
-      if (life.isFirst) return { at: "dormant", isResting: true };
+      if (state.at !== "starting") return state;
+      if (state.isFirst) return { at: "dormant", isResting: true };
       return { at: "down", reason: event.reason, startFailed: true, failureCount };
     case "wait over":
-      if (life.at === "dormant") return life.isResting ? { at: "dormant", isResting: false } : life;
-      return life.at === "down" ? { at: "starting", isFirst: false, failureCount: life.failureCount } : life;
+      if (state.at === "dormant") return state.isResting ? { at: "dormant", isResting: false } : state;
+      return state.at === "down" ? { at: "starting", isFirst: false, failureCount: state.failureCount } : state;
     case "needed":
-      return life.at === "dormant" && !life.isResting ? { at: "starting", isFirst: true, failureCount: 0 } : life;
+      return state.at === "dormant" && !state.isResting ? { at: "starting", isFirst: true, failureCount: 0 } : state;
     case "closed":
       return { at: "closed" };
     default:

@@ -114,10 +114,10 @@ export class ZygotePool implements AsyncDisposable {
     const { preImports } = this.#options;
     const allowed = modules.filter((name) => isPreImportAllowed(name, preImports));
     const fresh = allowed.filter((name) => !warm.learned.has(name) && !warm.refused.has(name));
-    const room = this.#options.learnedModulesMax - warm.learned.size;
+    const capacity = this.#options.learnedModulesMax - warm.learned.size;
     // The number of rejected modules is limited too, because models choose the names.
-    if (fresh.length === 0 || room <= 0 || warm.refused.size > 16 * this.#options.learnedModulesMax) return;
-    for (const name of fresh.slice(0, room)) warm.learned.add(name);
+    if (fresh.length === 0 || capacity <= 0 || warm.refused.size > 16 * this.#options.learnedModulesMax) return;
+    for (const name of fresh.slice(0, capacity)) warm.learned.add(name);
     warm.successor ??= this.#succeed(warm).finally(() => (warm.successor = null));
   }
 

@@ -112,9 +112,9 @@ export function containerHandler(options: ContainerRoutesOptions): (exchange: Ex
     if (route === null) return replyEmpty(exchange, 400);
     // Triton handles GET /models/<id>/invoke like GET /models/<id>: it describes the model.
     if (route.invoke && exchange.method === "POST") return routes.invoke(exchange, route.id);
-    const answers = route.id === "" ? collection : model;
-    const answer = Object.hasOwn(answers, exchange.method) ? answers[exchange.method] : undefined;
-    return answer === undefined ? replyEmpty(exchange, 400) : answer(exchange, route.id);
+    const responses = route.id === "" ? collection : model;
+    const response = Object.hasOwn(responses, exchange.method) ? responses[exchange.method] : undefined;
+    return response === undefined ? replyEmpty(exchange, 400) : response(exchange, route.id);
   };
 }
 

@@ -263,8 +263,8 @@ test("a failed load registers nothing: 507 when memory is short, else 400; inval
   engine.openNamespaceWith = () =>
     Promise.reject(new InferenceError("UNAVAILABLE", "the budget is used up", { reason: "out-of-memory" }));
   assert.equal((await load("h1")).status, 507);
-  const told = "load failed for model 'x': Out of memory";
-  engine.openNamespaceWith = () => Promise.reject(new InferenceError("INVALID_ARG", told));
+  const reported = "load failed for model 'x': Out of memory";
+  engine.openNamespaceWith = () => Promise.reject(new InferenceError("INVALID_ARG", reported));
   assert.equal((await load("h1")).status, 400);
   engine.openNamespaceWith = () => Promise.reject(new InferenceError("INVALID_ARG", "load failed for model 'x'"));
   assert.deepEqual(seen(await load("h1")), [400, `{"error":"load failed for model 'x'"}`, "text/plain"]);

@@ -46,21 +46,21 @@ export class OpenAiCalls {
       }
       const tensor = { ...body.tensor, name: openAiInput, shape: model.view.config.maxBatchSize > 0 ? [1, 1] : [1] };
       const request = inferenceRequest(exchange, target, { tensor, path });
-      await (isStreamed ? this.#stream(exchange, model, request) : this.#whole(exchange, model, request));
+      await (isStreamed ? this.#stream(exchange, model, request) : this.#complete(exchange, model, request));
     } catch (error) {
       if (error instanceof BodyError) throw error;
       if (!exchange.signal.aborted) refuse(exchange, InferenceError.from(error));
     }
   }
 
-  async #whole(exchange: Exchange, model: ServedModel, request: InferenceRequest): Promise<void> {
+  async #complete(exchange: Exchange, model: ServedModel, request: InferenceRequest): Promise<void> {
     let body: Buffer | null = null;
     for await (const outcome of streamOutcomes(model, request)) {
-      using answer = disposableOutcome(outcome);
-      if (answer.outcome instanceof InferenceError) throw answer.outcome;
+      using result = disposableOutcome(outcome);
+      if (result.outcome instanceof InferenceError) throw result.outcome;
       if (body !== null)
         throw new InferenceError("INTERNAL", "the model returned several responses to a request without streaming");
-      body = Buffer.from(documentOf(answer.outcome));
+      body = Buffer.from(documentOf(result.outcome));
     }
     if (body === null) throw new InferenceError("INTERNAL", "the model returned no response");
     reply(exchange, 200, jsonType, body);
@@ -69,14 +69,14 @@ export class OpenAiCalls {
   async #stream(exchange: Exchange, model: ServedModel, request: InferenceRequest): Promise<void> {
     let stream: ReplyStream | null = null;
     for await (const outcome of streamOutcomes(model, request)) {
-      using answer = disposableOutcome(outcome);
+      using result = disposableOutcome(outcome);
       if (exchange.signal.aborted) return;
-      if (answer.outcome instanceof InferenceError) {
-        if (stream === null) throw answer.outcome;
-        return await ended(stream, `data: ${latin1(errorDocument(answer.outcome))}\n\n`);
+      if (result.outcome instanceof InferenceError) {
+        if (stream === null) throw result.outcome;
+        return await ended(stream, `data: ${latin1(errorDocument(result.outcome))}\n\n`);
       }
-      const document = oneLine(documentOf(answer.outcome));
-      answer.release();
+      const document = oneLine(documentOf(result.outcome));
+      result.release();
       stream ??= new ReplyStream(exchange, 200, eventsType);
       await stream.write(`data: ${document}\n\n`);
     }

@@ -20,7 +20,7 @@ let mlRoot: string;
 let socketPath: string;
 let listener: Listener;
 /** The model's last request. */
-let asked: InferenceRequest | null = null;
+let requested: InferenceRequest | null = null;
 
 const text = (bytes: Uint8Array) => Buffer.from(bytes).toString("latin1");
 
@@ -57,9 +57,9 @@ before(async () => {
         inputs: { IN: tensor },
         outputs: { OUT: tensor },
         run: (request, arena) => {
-          asked = request;
-          const said = text(request.inputs[0]!.data.subarray(4, 20));
-          if (said.startsWith("full"))
+          requested = request;
+          const message = text(request.inputs[0]!.data.subarray(4, 20));
+          if (message.startsWith("full"))
             throw new InferenceError("UNAVAILABLE", "no memory", { reason: "out-of-memory" });
           return [arenaTensor(arena, { ...request.inputs[0]!, name: "OUT" })];
         },
@@ -103,16 +103,16 @@ const seen = ({ status, body, headers }: RawReply) => [status, body, headers.get
 
 test("a request's bytes and content type reach the model, and the model's reach the client", async () => {
   assert.deepEqual(seen(await invoke("1,2", `Content-Type: text/csv\r\n${accept}`)), [201, "1,2", "application/x-own"]);
-  assert.equal(asked?.parameters.get("content_type"), "text/csv");
-  assert.deepEqual(asked?.inputs[0]?.shape, [1]);
+  assert.equal(requested?.parameters.get("content_type"), "text/csv");
+  assert.deepEqual(requested?.inputs[0]?.shape, [1]);
   assert.deepEqual(seen(await invoke("")), [201, "", "application/x-own"]);
 });
 
 test("a call without a timeout has one minute, as in the toolkits' containers", async () => {
   await sendRawRequest(socketPath, post("/invocations", "words"));
-  assert.equal(asked?.executionMsMax, 60_000);
+  assert.equal(requested?.executionMsMax, 60_000);
   await sendRawRequest(socketPath, post("/invocations", "words", "X-Galatea-Call-Limit-Ms: 3600000\r\n"));
-  assert.equal(asked?.executionMsMax, 3_600_000);
+  assert.equal(requested?.executionMsMax, 3_600_000);
 });
 
 test("long bodies and chunked bodies arrive complete", async () => {
@@ -128,17 +128,17 @@ test("a body over the limit is rejected before it is read", async () => {
 });
 
 test("a request that the codec rejects gets the codec's error, and the model is not called", async () => {
-  asked = null;
+  requested = null;
   assert.deepEqual(seen(await invoke("refuse")), [415, "no", "text/plain"]);
   assert.deepEqual(seen(await invoke("wrong")), [500, "failed: wrong words", "text/plain"]);
-  assert.equal(asked, null);
+  assert.equal(requested, null);
   assert.deepEqual(seen(await invoke("bug")), [500, "failed: a codec's bug", "text/plain"]);
 });
 
 test("an archive is called by its id and no other name; only there, a lack of memory has its own status", async () => {
   const of = (body: string, headers: string) => sendRawRequest(socketPath, post("/models/h1/invoke", body, headers));
   assert.deepEqual(seen(await of("hi", target + accept)), [201, "hi", "application/x-own"]);
-  assert.equal(asked?.namespace, "h1");
+  assert.equal(requested?.namespace, "h1");
   const other = "X-Amzn-SageMaker-Target-Model: other.tar.gz\r\n";
   assert.match((await of("hi", other)).body, /^failed: X-Amzn-SageMaker-Target-Model header does not match/);
   assert.equal((await of("full", target)).status, 507);

@@ -70,8 +70,8 @@ export class PayloadCalls implements ContainerCalls {
       const head = headOf(exchange);
       if (model.view.config.decoupled) return await this.#stream(exchange, { target, model, head, callKind: asks });
       response = await this.#infer(exchange, { target, model, head, callKind: asks });
-      const answer = await this.#options.codec.encode(response, head, model);
-      send(exchange, answer, response);
+      const result = await this.#options.codec.encode(response, head, model);
+      send(exchange, result, response);
       response = null;
     } catch (thrown) {
       if (response !== null) releaseResponse(response);
@@ -83,9 +83,9 @@ export class PayloadCalls implements ContainerCalls {
   }
 
   refuse(exchange: Exchange, error: InferenceError, route: CallRoute): void {
-    const answer = this.#options.codec.failed(error);
+    const result = this.#options.codec.failed(error);
     const isCured = route === "invoke" && error.reason === "out-of-memory";
-    send(exchange, isCured ? { ...answer, status: insufficientStorage } : answer, null);
+    send(exchange, isCured ? { ...result, status: insufficientStorage } : result, null);
   }
 
   /**
@@ -96,19 +96,19 @@ export class PayloadCalls implements ContainerCalls {
     const { model, head } = call;
     let stream: ReplyStream | null = null;
     for await (const outcome of new ResponseIterator(model, await this.#request(exchange, call))) {
-      using answer = disposableOutcome(outcome);
+      using result = disposableOutcome(outcome);
       if (exchange.signal.aborted) return;
-      if (answer.outcome instanceof InferenceError) {
-        if (stream === null) throw answer.outcome;
+      if (result.outcome instanceof InferenceError) {
+        if (stream === null) throw result.outcome;
         // Sends the bytes written so far, then closes the connection, which shows the client that the response is incomplete.
         exchange.response.socket?.destroySoon();
         return;
       }
-      const { status, contentType, headers, body } = await this.#options.codec.encode(answer.outcome, head, model);
-      const part = typeof body === "string" ? Buffer.from(body, "latin1") : Buffer.from(body);
-      answer.release();
+      const { status, contentType, headers, body } = await this.#options.codec.encode(result.outcome, head, model);
+      const chunk = typeof body === "string" ? Buffer.from(body, "latin1") : Buffer.from(body);
+      result.release();
       stream ??= new ReplyStream(exchange, status, contentType.replace(unsafe, " "), headers);
-      await stream.write([part]);
+      await stream.write([chunk]);
     }
     if (exchange.signal.aborted) return;
     if (stream === null) throw new InferenceError("INTERNAL", "the model returned no response");
@@ -158,10 +158,10 @@ function headOf({ request: { headers } }: Exchange): PayloadHead {
 const unsafe = /[^\t\x20-\x7e\x80-\xff]/g;
 
 /** Sends the reply, then releases `response`, whose memory the body may refer to. */
-function send(exchange: Exchange, answer: PayloadReply, response: InferenceResponse | null): void {
-  const { status, body } = answer;
-  const contentType = answer.contentType.replace(unsafe, " ");
-  const extra = answer.headers ?? [];
+function send(exchange: Exchange, result: PayloadReply, response: InferenceResponse | null): void {
+  const { status, body } = result;
+  const contentType = result.contentType.replace(unsafe, " ");
+  const extra = result.headers ?? [];
   const headers = contentType === "" ? [...extra] : ["Content-Type", contentType, ...extra];
   if (exchange.signal.aborted) {
     if (response !== null) releaseResponse(response);

@@ -27,7 +27,7 @@ export function connectOverMessages(engine: Engine): MessageConnectedEngine {
       frontPort.postMessage(message, []);
       drain(enginePort, (arrived) => engineSide.handle(arrived as ToEngine));
     },
-    bytesAt: (place) => engineSide.lent.bytesAt(place),
+    bytesAt: (location) => engineSide.lent.bytesAt(location),
   });
   return {
     engine: frontEndSide,

@@ -21,7 +21,7 @@ interface PendingRequest {
 export interface EngineMessageClientOptions {
   readonly post: (message: ToEngine) => void;
   /** Returns the bytes of an arena range from this thread's own mapping of the arena. */
-  readonly bytesAt: (place: ArenaRange) => Uint8Array;
+  readonly bytesAt: (location: ArenaRange) => Uint8Array;
 }
 
 /**
@@ -60,11 +60,11 @@ export class EngineMessageClient implements Engine {
       case "answer": {
         const { requestId, answerId, isFinal } = message;
         const outcome =
-          message.outcome === null ? null : fromOutcomeMessage(message.outcome, (place) => this.#block(place));
-        const taken = () => {
+          message.outcome === null ? null : fromOutcomeMessage(message.outcome, (location) => this.#block(location));
+        const consumed = () => {
           if (outcome !== null) this.#options.post({ kind: "taken", requestId, answerId });
         };
-        return this.#requests.get(requestId)!.sink.respond(outcome, isFinal, taken);
+        return this.#requests.get(requestId)!.sink.respond(outcome, isFinal, consumed);
       }
       case "over": {
         const pending = this.#requests.get(message.requestId)!;
@@ -107,8 +107,8 @@ export class EngineMessageClient implements Engine {
   async #infer(leaseId: number, request: InferenceRequest): Promise<InferenceResponse> {
     const answered = Promise.withResolvers<InferenceResponse>();
     const sink: ResponseSink = {
-      respond: (outcome, _isFinal, taken) => {
-        taken();
+      respond: (outcome, _isFinal, consumed) => {
+        consumed();
         if (outcome instanceof InferenceError) answered.reject(outcome);
         else answered.resolve(outcome!);
       },
@@ -138,9 +138,9 @@ export class EngineMessageClient implements Engine {
     return { [Symbol.dispose]: () => signal?.removeEventListener("abort", cancel) };
   }
 
-  #block(place: ArenaRange): Block {
-    const giveBack = () => this.#options.post({ kind: "release", place });
-    return new RemoteBlock(place, this.#options.bytesAt(place), giveBack);
+  #block(location: ArenaRange): Block {
+    const giveBack = () => this.#options.post({ kind: "release", place: location });
+    return new RemoteBlock(location, this.#options.bytesAt(location), giveBack);
   }
 
   #completeRequest(callId: number): Call {
@@ -153,16 +153,16 @@ export class EngineMessageClient implements Engine {
   /** Makes a synchronous call. The result of the call must arrive before `post` returns. */
   #sendRawRequest(message: (callId: number) => ToEngine): unknown {
     const callId = ++this.#lastId;
-    let answer: { readonly value: unknown } | { readonly error: InferenceError } | null = null;
+    let result: { readonly value: unknown } | { readonly error: InferenceError } | null = null;
     this.#calls.set(callId, {
-      resolve: (value) => (answer = { value }),
-      reject: (error) => (answer = { error }),
+      resolve: (value) => (result = { value }),
+      reject: (error) => (result = { error }),
     });
     this.#options.post(message(callId));
-    const given = answer as { readonly value: unknown } | { readonly error: InferenceError } | null;
-    assert(given !== null, "the server responded synchronously");
-    if ("error" in given) throw given.error;
-    return given.value;
+    const input = result as { readonly value: unknown } | { readonly error: InferenceError } | null;
+    assert(input !== null, "the server responded synchronously");
+    if ("error" in input) throw input.error;
+    return input.value;
   }
 
   async #call<Value>(method: PlainMethod, values: readonly unknown[], signal: AbortSignal | null): Promise<Value> {

@@ -43,19 +43,19 @@ export class EngineMessageServer {
       case "call":
         return this.#call(message.callId, message.method, message.values);
       case "state":
-        return this.#answer(message.callId, (): ServerState => {
+        return this.#sendResponse(message.callId, (): ServerState => {
           const { live, ready } = this.#engine;
           return { live, ready };
         });
       case "open":
-        return this.#answer(message.callId, () => this.#open(this.#engine.open(message.target)));
+        return this.#sendResponse(message.callId, () => this.#open(this.#engine.open(message.target)));
       case "close":
         this.#lease(message.leaseId)[Symbol.dispose]();
         return void this.#leases.delete(message.leaseId);
       case "arena":
-        return this.#answer(message.callId, () => this.#lease(message.leaseId).arena?.usedBytes ?? null);
+        return this.#sendResponse(message.callId, () => this.#lease(message.leaseId).arena?.usedBytes ?? null);
       case "allocate":
-        return this.#answer(message.callId, () => {
+        return this.#sendResponse(message.callId, () => {
           const block = this.#lease(message.leaseId).arena?.allocate(message.byteLength);
           if (block === undefined) throw new InferenceError("UNAVAILABLE", "the model was unloaded");
           this.lent.lend(block);
@@ -86,10 +86,10 @@ export class EngineMessageServer {
     return model;
   }
 
-  #answer(callId: number, ask: () => unknown): void {
+  #sendResponse(callId: number, call: () => unknown): void {
     let value: unknown;
     try {
-      value = ask();
+      value = call();
     } catch (error) {
       return this.#post({ kind: "error", callId, error: errorMessage(InferenceError.from(error)) });
     }
@@ -100,17 +100,17 @@ export class EngineMessageServer {
     const controller = new AbortController();
     const verb = this.#engine[method] as (...values: unknown[]) => unknown;
     const all = cancellable.has(method) ? [...values, controller.signal] : [...values];
-    let given: unknown;
+    let argument: unknown;
     try {
-      given = verb.apply(this.#engine, all);
+      argument = verb.apply(this.#engine, all);
     } catch (error) {
-      return this.#answer(callId, () => {
+      return this.#sendResponse(callId, () => {
         throw error;
       });
     }
-    if (!(given instanceof Promise)) return this.#answer(callId, () => given);
+    if (!(argument instanceof Promise)) return this.#sendResponse(callId, () => argument);
     this.#calls.set(callId, controller);
-    given
+    argument
       .finally(() => this.#calls.delete(callId))
       .then(
         (value: unknown) => this.#post({ kind: "value", callId, value }),
@@ -124,12 +124,12 @@ export class EngineMessageServer {
     this.#requests.set(requestId, open);
     const request = newInferenceRequest({
       ...head,
-      inputs: inputs.map((input) => fromTensorMessage(input, (place) => this.lent.take(place))),
+      inputs: inputs.map((input) => fromTensorMessage(input, (location) => this.lent.take(location))),
       signal: controller.signal,
     });
     const model = this.#lease(leaseId);
     const sink: ResponseSink = {
-      respond: (outcome, isFinal, taken) => this.#respond(requestId, open, { outcome, isFinal, taken }),
+      respond: (outcome, isFinal, consumed) => this.#respond(requestId, open, { outcome, isFinal, taken: consumed }),
     };
     if (isStream) await model.stream(request, sink);
     else {
@@ -144,9 +144,9 @@ export class EngineMessageServer {
   #respond(
     requestId: number,
     open: OpenRequest,
-    answer: { readonly outcome: Outcome | null; readonly isFinal: boolean; readonly taken: () => void },
+    response: { readonly outcome: Outcome | null; readonly isFinal: boolean; readonly taken: () => void },
   ): void {
-    const { outcome, isFinal, taken } = answer;
+    const { outcome, isFinal, taken } = response;
     const answerId = ++this.#lastId;
     // A final flag without a response is not acknowledged.
     if (outcome !== null) open.untaken.set(answerId, taken);

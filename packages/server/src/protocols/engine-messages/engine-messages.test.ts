@@ -25,7 +25,7 @@ const request = (signal: AbortSignal | null): InferenceRequest =>
     parameters: new Map([["a", 1n]]),
     signal,
   });
-const answer: InferenceResponse = { modelName: "add_sub", modelVersion: "1", outputs: [], parameters: noParameters };
+const result: InferenceResponse = { modelName: "add_sub", modelVersion: "1", outputs: [], parameters: noParameters };
 
 /** Opens a model whose stream the test controls. */
 function open() {
@@ -35,7 +35,7 @@ function open() {
   const opened = fake.open.bind(fake);
   fake.open = (target): ServedModel => ({
     ...opened(target),
-    stream: (given, sink) => new Promise((resolve) => calls.push({ request: given, sink, end: () => resolve() })),
+    stream: (request, sink) => new Promise((resolve) => calls.push({ request, sink, end: () => resolve() })),
   });
   const remote = connectOverMessages(fake);
   return { remote, calls, model: remote.engine.open(target) };
@@ -55,10 +55,10 @@ test("requests cross as complete copies, and the view of a model is read-only", 
 test("responses arrive in order, and each is acknowledged by a separate message", async () => {
   const { remote, calls, model } = open();
   const given: (() => void)[] = [];
-  const over = model.stream(request(null), { respond: (_outcome, _isFinal, taken) => void given.push(taken) });
+  const over = model.stream(request(null), { respond: (_outcome, _isFinal, consumed) => void given.push(consumed) });
   const takenOf: string[] = [];
-  calls[0]!.sink.respond(answer, false, () => takenOf.push("first"));
-  calls[0]!.sink.respond(answer, true, () => takenOf.push("second"));
+  calls[0]!.sink.respond(result, false, () => takenOf.push("first"));
+  calls[0]!.sink.respond(result, true, () => takenOf.push("second"));
   assert.deepEqual([given.length, takenOf], [2, []]);
   given[1]!();
   assert.deepEqual(takenOf, ["second"]);

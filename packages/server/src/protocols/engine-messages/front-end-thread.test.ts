@@ -22,19 +22,19 @@ const memory = new SharedArrayBuffer(arenaBytes);
 const engine = new FakeEngine(arenaBytes, new ByteBudget(Infinity), memory);
 addUsualModels(engine);
 const { port1: ours, port2: theirs } = new MessageChannel();
-const turns = new HandledMessageCount();
+const handled = new HandledMessageCount();
 const engineSide = new EngineMessageServer(engine, (message) => ours.postMessage(message, []));
 let worker: Worker;
 let httpPort = 0;
 
 before(async () => {
-  const workerData: FrontEndThreadData = { port: theirs, turns: turns.memory, memory };
+  const workerData: FrontEndThreadData = { port: theirs, turns: handled.memory, memory };
   worker = new Worker(new URL("front-end-thread.ts", import.meta.url), { workerData, transferList: [theirs] });
   const [{ listening }] = (await once(ours, "message")) as [{ listening: number }];
   httpPort = listening;
   ours.on("message", (message: ToEngine) => {
     engineSide.handle(message);
-    turns.handled();
+    handled.handled();
   });
 });
 after(async () => {
@@ -85,25 +85,25 @@ test("errors keep their texts and statuses", async () => {
 });
 
 test("a disconnected client cancels its request in the other thread", async () => {
-  const gone = Promise.withResolvers<void>();
-  let hasBegun = false;
+  const removed = Promise.withResolvers<void>();
+  let hasStarted = false;
   engine.add("waits", {
     inputs: { IN: ["FP32", [-1]] },
     outputs: { OUT: ["FP32", [-1]] },
     run: ({ signal }) =>
       new Promise((resolve) => {
-        hasBegun = true;
+        hasStarted = true;
         signal!.addEventListener("abort", () => {
-          gone.resolve();
+          removed.resolve();
           resolve([]);
         });
       }),
   });
   const client = await RawConnection.open(httpPort);
   client.send(post("/v2/models/waits/infer", body([1])));
-  await eventually(() => hasBegun);
+  await eventually(() => hasStarted);
   client[Symbol.dispose]();
-  await gone.promise;
+  await removed.promise;
   await eventually(() => engine.openCount === 0);
 });
 
@@ -119,7 +119,7 @@ test("a client that does not read stops a model in the other thread until it rea
   const opened = engine.open.bind(engine);
   const data = new Uint8Array(Int32Array.from({ length: 4096 }, () => 1).buffer);
   const outputs = [{ name: "OUT", datatype: "INT32", shape: [4096], data, block: null }] as const;
-  const answer = { modelName: "many", modelVersion: "1", outputs, parameters: noParameters };
+  const response = { modelName: "many", modelVersion: "1", outputs, parameters: noParameters };
   const stream: ServedModel["stream"] = (request, sink) =>
     new Promise((resolve) => {
       let credit = creditMax;
@@ -127,7 +127,7 @@ test("a client that does not read stops a model in the other thread until it rea
         while (credit > 0 && sentCount < count && request.signal?.aborted === false) {
           credit--;
           sentCount++;
-          sink.respond(answer, sentCount === count, () => {
+          sink.respond(response, sentCount === count, () => {
             credit++;
             next();
           });
@@ -149,7 +149,7 @@ test("a client that does not read stops a model in the other thread until it rea
   assert.ok(sentCount < count / 2, `${sentCount} responses were produced for a client that reads none`);
   let text = "";
   reply.setEncoding("latin1");
-  for await (const part of reply as AsyncIterable<string>) text += part;
+  for await (const segment of reply as AsyncIterable<string>) text += segment;
   assert.deepEqual([sentCount, text.split("\n\n").length - 1], [count, count]);
 });
 

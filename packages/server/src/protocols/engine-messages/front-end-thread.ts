@@ -16,7 +16,7 @@ export interface FrontEndThreadData {
 }
 
 const { port, turns: turnsMemory, memory } = workerData as FrontEndThreadData;
-const turns = new HandledMessageCount(turnsMemory);
+const handled = new HandledMessageCount(turnsMemory);
 const questions: ReadonlySet<ToEngine["kind"]> = new Set(["state", "open", "arena", "allocate"]);
 const plainQuestions = new Set(["serverMetadata", "modelMetadata", "statistics", "memory"]);
 let sentCount = 0;
@@ -26,7 +26,7 @@ const engine = new EngineMessageClient({
     port.postMessage(message, []);
     sentCount++;
     if (!questions.has(message.kind) && !(message.kind === "call" && plainQuestions.has(message.method))) return;
-    turns.wait(sentCount);
+    handled.wait(sentCount);
     for (let next = receiveMessageOnPort(port); next !== undefined; next = receiveMessageOnPort(port))
       engine.handle(next.message as ToFrontEnd);
   },

@@ -20,8 +20,8 @@ export class LeasedBlocks {
   }
 
   /** Releases a reference on behalf of the front end. */
-  release(place: ArenaRange): void {
-    const key = keyOf(place);
+  release(location: ArenaRange): void {
+    const key = keyOf(location);
     const blocks = this.#held.get(key);
     assert(blocks !== undefined, "a front end releases what it was lent");
     blocks.pop()!.release();
@@ -29,19 +29,19 @@ export class LeasedBlocks {
   }
 
   /** Returns a new reference, owned by the engine, to a range to which the front end has a reference: a block or a segment of one. */
-  take(place: ArenaRange): Block {
-    const exact = this.#held.get(keyOf(place))?.[0];
+  take(location: ArenaRange): Block {
+    const exact = this.#held.get(keyOf(location))?.[0];
     if (exact !== undefined) {
       exact.retain();
       return exact;
     }
-    const whole = this.#around(place);
-    return whole.segment(place.byteOffset - whole.byteOffset, place.byteLength);
+    const complete = this.#around(location);
+    return complete.segment(location.byteOffset - complete.byteOffset, location.byteLength);
   }
 
   /** Returns the bytes of a range, for tests in which the front end has no mapping of the arena. */
-  bytesAt(place: ArenaRange): Uint8Array {
-    const block = this.#held.get(keyOf(place))?.[0];
+  bytesAt(location: ArenaRange): Uint8Array {
+    const block = this.#held.get(keyOf(location))?.[0];
     assert(block !== undefined, "a front end sees what it was lent");
     return block.bytes;
   }

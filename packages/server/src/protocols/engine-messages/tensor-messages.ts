@@ -17,7 +17,7 @@ export function tensorMessage({ name, datatype, shape, data, block }: Tensor): T
 }
 
 /** Converts a message to a tensor. `take` returns a reference, owned by the receiver, to the block that contains a range. */
-export function fromTensorMessage({ data, ...head }: TensorMessage, take: (place: ArenaRange) => Block): Tensor {
+export function fromTensorMessage({ data, ...head }: TensorMessage, take: (location: ArenaRange) => Block): Tensor {
   if ("bytes" in data) return { ...head, data: data.bytes, block: null };
   const block = take(data.block);
   return { ...head, data: block.bytes.subarray(data.byteOffset, data.byteOffset + data.byteLength), block };
@@ -37,7 +37,7 @@ export function outcomeMessage(outcome: Outcome): OutcomeMessage {
   return { head, outputs: outputs.map(tensorMessage) };
 }
 
-export function fromOutcomeMessage(message: OutcomeMessage, take: (place: ArenaRange) => Block): Outcome {
+export function fromOutcomeMessage(message: OutcomeMessage, take: (location: ArenaRange) => Block): Outcome {
   if ("error" in message) return fromErrorMessage(message.error);
   const outputs = message.outputs.map((output) => fromTensorMessage(output, take));
   return { ...message.head, outputs } satisfies InferenceResponse;

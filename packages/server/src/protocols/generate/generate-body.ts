@@ -50,8 +50,10 @@ async function decode(body: Buffer, exchange: Exchange, options: GenerateBodyOpt
   const isLong = body.length > wholeTextBytesMax;
   const scanner = isLong ? await scanInChunks(body, yieldOptions) : new JsonScanner(body);
   const mapping = mapGenerateRequest(scanner, { config: model.view.config, inputBytesMax, memory });
-  const place = { modelName: model.view.config.name, tailBytes: 0, arena: model.arena, memory };
-  const { tensors } = isLong ? await placeInputsInChunks(mapping, place, yieldOptions) : placeInputs(mapping, place);
+  const location = { modelName: model.view.config.name, tailBytes: 0, arena: model.arena, memory };
+  const { tensors } = isLong
+    ? await placeInputsInChunks(mapping, location, yieldOptions)
+    : placeInputs(mapping, location);
   if (mapping.failure !== null) {
     releaseTensors(tensors);
     throw mapping.failure;

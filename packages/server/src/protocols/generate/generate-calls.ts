@@ -64,12 +64,12 @@ export class GenerateCalls {
    * one.
    */
   async generate(exchange: Exchange, request: GenerateCallRequest): Promise<void> {
-    const { id, answers } = await this.#ask(exchange, request);
+    const { id, answers } = await this.#send(exchange, request);
     let first: PrintedResponse | null = null;
     let count = 0;
     for await (const outcome of answers) {
-      using answer = disposableOutcome(outcome);
-      if (++count === 1) first = await this.#print(exchange, answer.outcome, { id, form: "object", hasStarted: false });
+      using result = disposableOutcome(outcome);
+      if (++count === 1) first = await this.#print(exchange, result.outcome, { id, form: "object", hasStarted: false });
     }
     if (exchange.signal.aborted) return;
     if (first === null || count > 1)
@@ -80,21 +80,21 @@ export class GenerateCalls {
 
   /** Sends each response as an event after the previous one was sent. The HTTP status is that of the first response. */
   async stream(exchange: Exchange, request: GenerateCallRequest): Promise<void> {
-    const { id, answers } = await this.#ask(exchange, request);
-    await replyEvents(exchange, answers, (outcome, hasBegun) =>
-      this.#print(exchange, outcome, { id, form: "event", hasStarted: hasBegun }),
+    const { id, answers } = await this.#send(exchange, request);
+    await replyEvents(exchange, answers, (outcome, hasStarted) =>
+      this.#print(exchange, outcome, { id, form: "event", hasStarted: hasStarted }),
     );
   }
 
-  async #ask(exchange: Exchange, request: GenerateCallRequest): Promise<{ id: string; answers: OutcomeStream }> {
+  async #send(exchange: Exchange, request: GenerateCallRequest): Promise<{ id: string; answers: OutcomeStream }> {
     const { target, model } = request;
     const { "content-encoding": coding } = exchange.request.headers;
     if (coding !== undefined && coding !== "identity") {
       throw new InferenceError("INVALID_ARG", "Unsupported content-encoding, only 'identity' is supported.");
     }
-    const ask = this.#options.streamOutcomes ?? streamOutcomes;
+    const call = this.#options.streamOutcomes ?? streamOutcomes;
     const body = await readGenerateBody(exchange, { ...this.#options, model, loopQueue: this.#loopQueue });
-    return { id: body.id, answers: ask(model, inferenceRequest(body, target, exchange)) };
+    return { id: body.id, answers: call(model, inferenceRequest(body, target, exchange)) };
   }
 
   /**
@@ -131,9 +131,9 @@ interface TextOptions {
   readonly hasStarted: boolean;
 }
 
-function printedError(error: InferenceError, { form, hasStarted: hasBegun }: TextOptions): PrintedResponse {
+function printedError(error: InferenceError, { form, hasStarted: hasStarted }: TextOptions): PrintedResponse {
   const isMemory = isMemoryReason(error.reason);
-  if (!hasBegun && (isMemory || error.reason === "request-refused")) throw error;
+  if (!hasStarted && (isMemory || error.reason === "request-refused")) throw error;
   const status = isMemory ? httpStatusOf(error) : modelErrorStatus;
   return { status, text: form === "event" ? errorEvent(error) : errorBody(error.message) };
 }

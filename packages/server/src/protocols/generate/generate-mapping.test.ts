@@ -81,8 +81,8 @@ test("every member is the id, an input or a parameter, whatever their order, nam
       assert.deepEqual(new Map<string, unknown>(plain), expected);
       for (const { name: input, dataAt, dataEnd, elementCount } of inputs) {
         const sent = members[input as "NUMBERS" | "TEXT"];
-        const piece = Buffer.from(scanner.bytes.subarray(dataAt, dataEnd)).toString();
-        assert.deepEqual(JSON.parse(piece), sent);
+        const segment = Buffer.from(scanner.bytes.subarray(dataAt, dataEnd)).toString();
+        assert.deepEqual(JSON.parse(segment), sent);
         assert.equal(elementCount, Array.isArray(sent) ? sent.length : 1);
       }
       assert.equal(inputs.length, Number(members.NUMBERS !== undefined) + Number(members.TEXT !== undefined));
@@ -91,7 +91,7 @@ test("every member is the id, an input or a parameter, whatever their order, nam
 });
 
 test("any text is mapped or rejected with an InferenceError", () => {
-  const piece = fc.constantFrom(
+  const chunk = fc.constantFrom(
     "{",
     "}",
     "[",
@@ -106,7 +106,7 @@ test("any text is mapped or rejected with an InferenceError", () => {
     "null",
     " ",
   );
-  const text = fc.array(piece, { maxLength: 30 }).map((pieces) => pieces.join(""));
+  const text = fc.array(chunk, { maxLength: 30 }).map((chunks) => chunks.join(""));
   fc.assert(
     fc.property(fc.oneof(text, fc.json(), fc.string()), (document) => {
       try {

@@ -99,7 +99,7 @@ class Mapper {
   readonly #scanner: JsonScanner;
   readonly #options: MappingOptions;
   readonly #inputOf: ReadonlyMap<string, InputConfig>;
-  readonly #taken = new Set<string>();
+  readonly #acquired = new Set<string>();
   #nestedTaken = false;
   #parameterTextBytes = 0;
   #grantedBytes = 0;
@@ -182,11 +182,11 @@ class Mapper {
     if (shape === null) {
       throw new InferenceError("INVALID_ARG", `The schema can not convert input '${name}' to tensor with proper shape`);
     }
-    if (this.#taken.has(name)) {
+    if (this.#acquired.has(name)) {
       const id = this.id === "" ? "<id_unknown>" : this.id;
       throw new InferenceError("INVALID_ARG", `[request id: ${id}] input '${name}' already exists in request`);
     }
-    this.#taken.add(name);
+    this.#acquired.add(name);
     rejectHalfFloats(name, datatype);
     const byteLength = datatype === "BYTES" ? end - at : elementCount * datatypes[datatype].byteSize;
     if (byteLength > inputBytesMax) {

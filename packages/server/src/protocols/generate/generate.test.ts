@@ -30,11 +30,11 @@ async function serve(streamOutcomes?: SendRequest, budgetBytes = 2 ** 30): Promi
   addUsualModels(engine);
   const remote = connectOverMessages(engine);
   const limits = { ...usualHttpLimits, stallTimeoutMs: 30_000 };
-  const taken: SendRequest = (model, request) => {
+  const acquired: SendRequest = (model, request) => {
     releaseTensors(request.inputs);
     return streamOutcomes!(model, request);
   };
-  const source = streamOutcomes === undefined ? {} : { streamOutcomes: taken };
+  const source = streamOutcomes === undefined ? {} : { streamOutcomes: acquired };
   const calls = new GenerateCalls({ limits, ...source });
   const listener = await openHttpListener({
     clock: systemClock,
@@ -104,7 +104,7 @@ test("generate responds with the members in order, and releases everything", asy
 });
 
 test("a long request is read in chunks and its response printed in chunks, each in its own event loop tick", async (t) => {
-  const turns = t.mock.method(EventLoopQueue.prototype, "next");
+  const ticks = t.mock.method(EventLoopQueue.prototype, "next");
   await using serving = await serve();
   const numbers = Array.from({ length: 300_000 }, (_, index) => index % 100);
   const body = JSON.stringify({ IN: numbers });
@@ -114,7 +114,7 @@ test("a long request is read in chunks and its response printed in chunks, each 
   const read = 2 * Math.ceil(body.length / 2 ** 16);
   // The server prints the response, 16 KiB of its tensor in each event loop tick.
   const expected = read + Math.ceil((4 * numbers.length) / 2 ** 14);
-  assert.ok(turns.mock.callCount() >= expected, `${turns.mock.callCount()} turns of ${expected}`);
+  assert.ok(ticks.mock.callCount() >= expected, `${ticks.mock.callCount()} turns of ${expected}`);
 });
 
 test("a stream sends each response or error as an event, with the status of the first one", async () => {
@@ -126,18 +126,18 @@ test("a stream sends each response or error as an event, with the status of the 
 });
 
 test("long texts are printed in chunks, each in its own event loop tick, in one object and in events", async (t) => {
-  const turns = t.mock.method(EventLoopQueue.prototype, "next");
+  const ticks = t.mock.method(EventLoopQueue.prototype, "next");
   const long = "x".repeat(2 ** 20);
   await using one = await serve(from(texts(long)));
   assert.equal(
     await textOf(await post(one.port, "/generate")),
     `{"OUT":"${long}","model_name":"m","model_version":"1"}`,
   );
-  assert.ok(turns.mock.callCount() >= 4, `${turns.mock.callCount()} turns`);
-  turns.mock.resetCalls();
+  assert.ok(ticks.mock.callCount() >= 4, `${ticks.mock.callCount()} turns`);
+  ticks.mock.resetCalls();
   await using two = await serve(from(texts(long), texts("a"), texts(long)));
   assert.equal(await textOf(await post(two.port, "/stream")), event(long) + event("a") + event(long));
-  assert.ok(turns.mock.callCount() >= 8, `${turns.mock.callCount()} turns`);
+  assert.ok(ticks.mock.callCount() >= 8, `${ticks.mock.callCount()} turns`);
 });
 
 test("the responses of a decoupled model are events, and generate requires exactly one response", async () => {
@@ -193,7 +193,7 @@ test("an HTTP/1.0 client, which does not support chunks, gets the events until t
   const socket = connect(serving.port, "127.0.0.1");
   socket.end('POST /stream HTTP/1.0\r\nContent-Length: 12\r\n\r\n{"IN":[1,2]}');
   let text = "";
-  for await (const part of socket.setEncoding("latin1") as AsyncIterable<string>) text += part;
+  for await (const segment of socket.setEncoding("latin1") as AsyncIterable<string>) text += segment;
   const [head, body] = text.split("\r\n\r\n");
   assert.match(head!, /^HTTP\/1\.[01] 200 OK\r\n/);
   assert.doesNotMatch(head!, /transfer-encoding/i);
@@ -225,29 +225,29 @@ test("a response that exceeds the memory budget is an error status before the re
 });
 
 test("a client that stops reading pauses only its own stream: no more responses are requested, and others are served", async () => {
-  const part = "x".repeat(256 * 1024);
+  const segment = "x".repeat(256 * 1024);
   const count = 400;
-  let asked = 0;
+  let requestCount = 0;
   let isFirst = true;
   await using serving = await serve(async function* (): OutcomeStream {
     if (!isFirst) yield texts("small");
     else {
       isFirst = false;
-      for (; asked < count; asked++) yield texts(part);
+      for (; requestCount < count; requestCount++) yield texts(segment);
     }
   });
   const slow = await post(serving.port, "/stream");
   // When the sockets are full, the number of bytes that wait for the client is limited, and no more responses are requested.
-  await eventually(() => serving.budget.usedBytes > part.length);
+  await eventually(() => serving.budget.usedBytes > segment.length);
   let seen = -1;
-  for (let still = 0; still < 200; still = asked === seen ? still + 1 : 0) {
-    seen = asked;
+  for (let still = 0; still < 200; still = requestCount === seen ? still + 1 : 0) {
+    seen = requestCount;
     await new Promise((resolve) => setImmediate(resolve));
   }
-  assert.ok(asked < count / 2, `${asked} responses were produced for a client that reads none`);
+  assert.ok(requestCount < count / 2, `${requestCount} responses were produced for a client that reads none`);
   assert.equal(await textOf(await post(serving.port, "/stream")), event("small"));
-  assert.equal((await textOf(slow)).length, count * event(part).length);
-  assert.equal(asked, count);
+  assert.equal((await textOf(slow)).length, count * event(segment).length);
+  assert.equal(requestCount, count);
 });
 
 test("a client that disconnects with unread events ends the stream: its source is closed and nothing is kept", async () => {
@@ -267,16 +267,16 @@ test("a client that disconnects with unread events ends the stream: its source i
 
 for (const path of ["/generate", "/stream"]) {
   test(`a client of ${path} that disconnects before the response aborts the request`, async () => {
-    const begun = Promise.withResolvers<void>();
+    const started = Promise.withResolvers<void>();
     await using serving = await serve(async function* (_model, { signal }): OutcomeStream {
-      begun.resolve();
+      started.resolve();
       await new Promise<void>((resolve) => signal!.addEventListener("abort", () => resolve(), { once: true }));
       yield new InferenceError("CANCELLED", "gone");
     });
     const outgoing = httpRequest({ host: "127.0.0.1", port: serving.port, method: "POST", path, agent: false });
     outgoing.on("error", () => {});
     outgoing.end('{"IN":1}');
-    await begun.promise;
+    await started.promise;
     outgoing.destroy();
     await eventually(() => serving.engine.openCount === 0 && serving.budget.usedBytes === 0);
   });

@@ -218,13 +218,13 @@ export class Call {
    * Sends one message, which consists of these chunks. The chunks must not change until `sent` is called, which happens exactly once.
    * Returns false if the client reads too slowly; the caller should then wait for `drained`.
    */
-  send(pieces: readonly Uint8Array[], sent: () => void): boolean {
+  send(chunks: readonly Uint8Array[], sent: () => void): boolean {
     if (this.isOver) {
       sent();
       return true;
     }
     let byteLength = 0;
-    for (const piece of pieces) byteLength += piece.byteLength;
+    for (const segment of chunks) byteLength += segment.byteLength;
     if (byteLength > this.#limits.messageBytesMax) {
       sent();
       throw new GrpcError(
@@ -232,50 +232,50 @@ export class Call {
         `Response has byte size ${byteLength} which exceeds gRPC's byte size limit ${this.#limits.messageBytesMax}.`,
       );
     }
-    this.#answer();
-    return this.#write(pieces, byteLength, sent);
+    this.#sendResponse();
+    return this.#write(chunks, byteLength, sent);
   }
 
   /** Sends a message like `send`. Compresses it if the client accepts an encoding and the server is configured to compress. */
-  async sendCompressed(pieces: readonly Uint8Array[], sent: () => void): Promise<boolean> {
+  async sendCompressed(chunks: readonly Uint8Array[], sent: () => void): Promise<boolean> {
     const encoding = this.#grpcResponseEncoding;
-    if (encoding === "identity") return this.send(pieces, sent);
+    if (encoding === "identity") return this.send(chunks, sent);
     let packed: Buffer;
     try {
-      packed = await compressMessage(pieces, encoding, this.#compressionLevel);
+      packed = await compressMessage(chunks, encoding, this.#compressionLevel);
     } finally {
       sent();
     }
     if (this.isOver) return true;
-    this.#answer();
+    this.#sendResponse();
     const prefix = Buffer.allocUnsafe(prefixBytes);
     writePrefix(prefix, packed.length, true);
     this.#writeCopy(prefix);
     return this.#writeCopy(packed);
   }
 
-  #write(pieces: readonly Uint8Array[], byteLength: number, sent: () => void): boolean {
+  #write(chunks: readonly Uint8Array[], byteLength: number, sent: () => void): boolean {
     const stream = this.#stream;
     if (byteLength <= joinedBytesMax) {
-      const whole = Buffer.allocUnsafe(prefixBytes + byteLength);
-      writePrefix(whole, byteLength, false);
+      const complete = Buffer.allocUnsafe(prefixBytes + byteLength);
+      writePrefix(complete, byteLength, false);
       let at = prefixBytes;
-      for (const piece of pieces) {
-        whole.set(piece, at);
-        at += piece.byteLength;
+      for (const segment of chunks) {
+        complete.set(segment, at);
+        at += segment.byteLength;
       }
       sent();
-      return this.#writeCopy(whole);
+      return this.#writeCopy(complete);
     }
     const prefix = Buffer.allocUnsafe(prefixBytes);
     writePrefix(prefix, byteLength, false);
     stream.cork();
     stream.write(prefix);
-    let taken = true;
-    for (const [index, piece] of pieces.entries())
-      taken = index === pieces.length - 1 ? stream.write(piece, () => sent()) : stream.write(piece);
+    let isUsed = true;
+    for (const [index, segment] of chunks.entries())
+      isUsed = index === chunks.length - 1 ? stream.write(segment, () => sent()) : stream.write(segment);
     stream.uncork();
-    return taken;
+    return isUsed;
   }
 
   /** Writes a copy of a message. The copy is charged to the budget until it was sent. */
@@ -298,7 +298,7 @@ export class Call {
     });
   }
 
-  #answer(): void {
+  #sendResponse(): void {
     if (this.#state !== "reading") return;
     this.#state = "answering";
     this.#stream.respond(this.#responseHeaders(), respondOptions);
@@ -319,10 +319,10 @@ export class Call {
     if (this.isOver) return;
     const trailers: Record<string, string | number> = { "grpc-status": grpcStatus[status] };
     if (message !== "") trailers["grpc-message"] = encodeStatusMessage(message);
-    const answered = this.#state === "answering";
+    const hasResponse = this.#state === "answering";
     this.#state = "finished";
     this.#deadline?.[Symbol.dispose]();
-    if (!answered) this.#stream.respond({ ...this.#responseHeaders(), ...trailers }, { endStream: true });
+    if (!hasResponse) this.#stream.respond({ ...this.#responseHeaders(), ...trailers }, { endStream: true });
     else {
       this.#stream.once("wantTrailers", () => {
         if (!this.#stream.destroyed) this.#stream.sendTrailers(trailers);

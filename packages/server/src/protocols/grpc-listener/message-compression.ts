@@ -46,15 +46,15 @@ export async function decompressMessage(
   expander.end(packed);
   let byteLength = 0;
   try {
-    for await (const piece of expander as AsyncIterable<Buffer>) {
-      byteLength += piece.length;
+    for await (const chunk of expander as AsyncIterable<Buffer>) {
+      byteLength += chunk.length;
       if (byteLength > messageBytesMax)
         throw new GrpcError(
           "RESOURCE_EXHAUSTED",
           `Received message larger than max (${messageBytesMax}) when expanded`,
         );
       await slot.reach(byteLength);
-      expanded.write(piece);
+      expanded.write(chunk);
     }
   } catch (error) {
     memory.shrinkBy(expanded.heldBytes);
@@ -79,10 +79,10 @@ export function grpcResponseEncoding(acceptHeader: string | undefined, level: Co
 }
 
 export function compressMessage(
-  pieces: readonly Uint8Array[],
+  chunks: readonly Uint8Array[],
   encoding: "gzip" | "deflate",
   level: CompressionLevel,
 ): Promise<Buffer> {
-  const whole = pieces.length === 1 ? pieces[0]! : Buffer.concat(pieces);
-  return compressors[encoding](whole, { level: compressionLevels[level] ?? 6 });
+  const complete = chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks);
+  return compressors[encoding](complete, { level: compressionLevels[level] ?? 6 });
 }

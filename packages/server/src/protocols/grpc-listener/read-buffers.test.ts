@@ -28,24 +28,24 @@ function watched(memory: ReadBuffers) {
 setFlagsFromString("--expose-gc");
 const collectGarbage = runInNewContext("gc") as () => void;
 
-const turn = () => new Promise((resolve) => setImmediate(resolve));
+const nextTick = () => new Promise((resolve) => setImmediate(resolve));
 
 test("a buffer is freed when the next one arrives if each of its slices was consumed at once, whatever other frames it contains", async () => {
   const memory = new ReadBuffers();
   const [first, second] = [watched(memory), watched(memory)];
-  await turn();
-  const whole = new ArrayBuffer(bufferBytes);
-  first.stream.push(Buffer.from(whole, 500, 9000));
-  second.stream.push(Buffer.from(whole, 500 + 9000 + headBytes, 1000));
-  assert.equal(whole.byteLength, bufferBytes, "the HTTP/2 library may still read it");
+  await nextTick();
+  const complete = new ArrayBuffer(bufferBytes);
+  first.stream.push(Buffer.from(complete, 500, 9000));
+  second.stream.push(Buffer.from(complete, 500 + 9000 + headBytes, 1000));
+  assert.equal(complete.byteLength, bufferBytes, "the HTTP/2 library may still read it");
   first.stream.push(Buffer.from(new ArrayBuffer(bufferBytes)));
-  assert.equal(whole.byteLength, 0);
+  assert.equal(complete.byteLength, 0);
 });
 
 test("a buffer with a slice that a stream has not read is kept", async () => {
   const memory = new ReadBuffers();
   const [reading, unread] = [watched(memory), watched(memory)];
-  await turn();
+  await nextTick();
   unread.stream.pause();
   for (const streams of [
     [reading, unread],
@@ -61,7 +61,7 @@ test("a buffer with a slice that a stream has not read is kept", async () => {
 test("no buffer is freed explicitly after a stream had bytes before it was watched", async () => {
   const memory = new ReadBuffers();
   const { stream } = watched(memory);
-  await turn();
+  await nextTick();
   const shared = new ArrayBuffer(bufferBytes);
   const early = new Readable({ read: () => {} });
   early.push(Buffer.from(shared, 0, 9000));
@@ -74,14 +74,14 @@ test("no buffer is freed explicitly after a stream had bytes before it was watch
 test("a buffer with a slice in a paused stream is kept and read unchanged", async () => {
   const memory = new ReadBuffers();
   const { stream, seen } = watched(memory);
-  await turn();
+  await nextTick();
   stream.pause();
   const waiting = Buffer.from(new ArrayBuffer(bufferBytes)).fill(1);
   stream.push(waiting);
   stream.push(Buffer.from(new ArrayBuffer(bufferBytes)).fill(2));
   stream.resume();
-  await turn();
-  await turn();
+  await nextTick();
+  await nextTick();
   assert.deepEqual(
     seen.map((chunk) => [chunk.length, chunk[0]]),
     [
@@ -94,7 +94,7 @@ test("a buffer with a slice in a paused stream is kept and read unchanged", asyn
 test("a small buffer is left to the garbage collector", async () => {
   const memory = new ReadBuffers();
   const { stream } = watched(memory);
-  await turn();
+  await nextTick();
   const small = new ArrayBuffer(1000);
   stream.push(Buffer.from(small));
   stream.push(Buffer.from(new ArrayBuffer(bufferBytes)));
@@ -104,7 +104,7 @@ test("a small buffer is left to the garbage collector", async () => {
 test("the last buffer of a connection without calls is freed when the next one arrives, or earlier by the garbage collector", async () => {
   const memory = new ReadBuffers();
   const { stream } = watched(memory);
-  await turn();
+  await nextTick();
   const last = new ArrayBuffer(bufferBytes);
   stream.push(Buffer.from(last));
   memory.forget();
@@ -136,7 +136,7 @@ test("property: for any frames in a buffer and any paused streams, every stream 
         const memory = new ReadBuffers();
         // The fourth stream is paused until the end.
         const streams = [watched(memory), watched(memory), watched(memory), watched(memory)];
-        await turn();
+        await nextTick();
         streams[3]!.stream.pause();
         const sent = streams.map(() => [] as Buffer[]);
         const wire: {
@@ -157,21 +157,21 @@ test("property: for any frames in a buffer and any paused streams, every stream 
           const flipped = flip === null ? undefined : streams[flip]?.stream;
           if (flipped?.isPaused() === true) flipped.resume();
           else flipped?.pause();
-          if (flipped !== undefined) await turn();
+          if (flipped !== undefined) await nextTick();
           for (let from = 0; from < bytes.length;) {
-            const taken = bytes.copy(buffer, at, from);
-            const slice = buffer.subarray(at, at + taken);
+            const used = bytes.copy(buffer, at, from);
+            const slice = buffer.subarray(at, at + used);
             if (!isHead) streams[stream]!.stream.push(slice);
-            at += taken;
-            from += taken;
+            at += used;
+            from += used;
             if (at < readBytes) continue;
             buffer = Buffer.from(new ArrayBuffer(readBytes));
             at = 0;
           }
         }
         for (const { stream } of streams) stream.resume();
-        await turn();
-        await turn();
+        await nextTick();
+        await nextTick();
         for (const [index, { seen }] of streams.entries())
           assert.deepEqual(Buffer.concat(seen), Buffer.concat(sent[index]!));
       },
@@ -220,7 +220,7 @@ test(
     const session = connect(`http://127.0.0.1:${port}`, { maxSessionMemory: 256 });
     context.after(() => session.destroy());
     const byteLength = 3_000_000;
-    const answers = await Promise.all(
+    const responses = await Promise.all(
       [0, 1, 2, 3, 4].map(async (index) => {
         const stream = session.request({ ":method": "POST", ":path": "/", "x-slow": index % 2 === 0 ? "0" : "1" });
         await once(stream, "ready").catch(() => {});
@@ -233,8 +233,8 @@ test(
       }),
     );
     assert.deepEqual(
-      answers,
-      answers.map(() => `${byteLength} 0`),
+      responses,
+      responses.map(() => `${byteLength} 0`),
     );
     assert.ok(freed.length > 10, `${freed.length} buffers were freed`);
   },
@@ -253,7 +253,7 @@ test(
       const stream = client.request({ ":method": "POST", ":path": "/" });
       stream.on("error", () => {});
       stream.write(Buffer.alloc(700_000));
-      for (let turns = 0; turns < 5 * index; turns++) await turn();
+      for (let tickCount = 0; tickCount < 5 * index; tickCount++) await nextTick();
       client.destroy();
     });
     const session = connect(`http://127.0.0.1:${port}`);

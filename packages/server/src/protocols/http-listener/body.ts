@@ -127,8 +127,8 @@ export function discardChunk(chunk: Buffer): void {
 }
 
 /** Frees the memory of chunks as `discardChunk` does. Each chunk must have its own buffer. */
-export function discardChunks(pieces: readonly Buffer[]): void {
-  for (const { buffer } of pieces) if (buffer instanceof ArrayBuffer) buffer.transfer(0);
+export function discardChunks(chunks: readonly Buffer[]): void {
+  for (const { buffer } of chunks) if (buffer instanceof ArrayBuffer) buffer.transfer(0);
 }
 
 const emptyBody = Buffer.alloc(0);

@@ -13,7 +13,7 @@ import { eventually } from "@galatea/base/core/eventually-fixture.ts";
 interface Serving extends AsyncDisposable {
   readonly port: number;
   /** The requests that reached the protocol. */
-  readonly asked: readonly string[];
+  readonly requested: readonly string[];
   /** Sends the responses to `/gate`. */
   readonly open: () => void;
   /** Resolves when a request for `/gate` has been cancelled. */
@@ -50,7 +50,7 @@ async function serve(): Promise<Serving> {
   });
   return {
     port: listener.port,
-    asked,
+    requested: asked,
     open: opened.resolve,
     entered: entered.promise,
     givenUp: givenUp.promise,
@@ -84,7 +84,7 @@ for (const [name, sent] of [
   test(`a request followed by stray bytes, ${name}, is answered, and the connection ends after the response`, async () => {
     await using serving = await serve();
     using connection = await RawConnection.open(serving.port);
-    for (const piece of sent) connection.send(piece);
+    for (const segment of sent) connection.send(segment);
     await serving.entered;
     const received = replies(connection);
     // The stray bytes have been read when another connection, opened after them, has been served.
@@ -115,7 +115,7 @@ test("a request after stray bytes never reaches the protocol", async () => {
   await sendRawRequest(serving.port, post("/other", ""));
   serving.open();
   await replies(connection);
-  assert.deepEqual(serving.asked, ["POST /gate", "POST /other"]);
+  assert.deepEqual(serving.requested, ["POST /gate", "POST /other"]);
 });
 
 test("a client that disconnects after stray bytes is detected, and its request is cancelled", async () => {
@@ -168,7 +168,7 @@ test("a Transfer-Encoding that does not end in chunked is rejected with 400, one
     );
     assert.deepEqual(await replies(connection), [`${status} close ${text(value)}`], `${method} ${value}`);
   }
-  assert.deepEqual(serving.asked, []);
+  assert.deepEqual(serving.requested, []);
   const chunked = "POST /infer HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: Chunked\r\n\r\n2\r\nhi\r\n0\r\n\r\n";
   assert.equal((await sendRawRequest(serving.port, chunked)).body, "/infer:hi");
 });
@@ -178,11 +178,11 @@ test("Content-Length together with Transfer-Encoding is rejected with a text tha
   const length = "Content-Length: 5\r\n";
   for (const coding of ["Transfer-Encoding: chunked\r\n", "Transfer-Encoding: identity\r\n"])
     for (const lines of [length + coding, coding + length]) {
-      const answer = await sendRawRequest(serving.port, `POST /infer HTTP/1.1\r\nHost: x\r\n${lines}\r\n0\r\n\r\n`);
+      const response = await sendRawRequest(serving.port, `POST /infer HTTP/1.1\r\nHost: x\r\n${lines}\r\n0\r\n\r\n`);
       const body = '{"error":"Content-Length and Transfer-Encoding must not both be given"}';
-      assert.deepEqual([answer.status, answer.body], [400, body], lines);
+      assert.deepEqual([response.status, response.body], [400, body], lines);
     }
-  assert.deepEqual(serving.asked, []);
+  assert.deepEqual(serving.requested, []);
 });
 
 test("chunks in an HTTP/1.0 request are read, and the connection ends after the response even with keep-alive", async () => {
@@ -191,5 +191,5 @@ test("chunks in an HTTP/1.0 request are read, and the connection ends after the 
   const head = "POST /infer HTTP/1.0\r\nConnection: keep-alive\r\nTransfer-Encoding: chunked\r\n\r\n";
   connection.send(`${head}2\r\nhi\r\n0\r\n\r\n${post("/smuggled", "")}`);
   assert.deepEqual(await replies(connection), ["200 close /infer:hi"]);
-  assert.deepEqual(serving.asked, ["POST /infer"]);
+  assert.deepEqual(serving.requested, ["POST /infer"]);
 });

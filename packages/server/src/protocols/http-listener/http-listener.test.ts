@@ -165,12 +165,12 @@ test("a body that stalls is answered 408; a model that takes longer than that is
   assert.equal(stalled.status, 408);
   await eventually(() => serving.engine.arena.usedBytes === 0);
   const { open, entered } = gate(serving.engine);
-  const answer = sendRawRequest(serving.port, post("/v2/models/gate/infer", json));
+  const response = sendRawRequest(serving.port, post("/v2/models/gate/infer", json));
   await entered;
   // This request takes longer than the time for which a body may stall.
   assert.equal((await sendRawRequest(serving.port, post(url, json).subarray(0, -5))).status, 408);
   open();
-  assert.equal((await answer).status, 200);
+  assert.equal((await response).status, 200);
 });
 
 test("a connection whose body stalls gets 408 and is closed; a slow but steady one is answered", async () => {
@@ -190,13 +190,13 @@ test("a connection whose body stalls gets 408 and is closed; a slow but steady o
   await Promise.all(
     requests.map(async (request) => {
       using connection = await RawConnection.open(serving.port);
-      const answer = connection.reply();
+      const response = connection.reply();
       const stepBytes = Math.ceil(request.length / 20);
       for (let sent = 0; sent < request.length; sent += stepBytes) {
         connection.send(request.subarray(sent, sent + stepBytes));
         await new Promise((resolve) => setTimeout(resolve, stallTimeoutMs / 12));
       }
-      assert.equal((await answer)!.status, 200);
+      assert.equal((await response)!.status, 200);
     }),
   );
 });
@@ -254,7 +254,7 @@ test("closing rejects new connections, answers running requests, ends idle conne
   using idle = await RawConnection.open(serving.port);
   idle.send("GET /v2 HTTP/1.1\r\n\r\n");
   assert.equal((await idle.reply())!.status, 200);
-  const answer = sendRawRequest(serving.port, post("/v2/models/gate/infer", json));
+  const response = sendRawRequest(serving.port, post("/v2/models/gate/infer", json));
   await entered;
   let closed = false;
   const closing = serving.listener.close(new AbortController().signal).then(() => (closed = true));
@@ -262,7 +262,7 @@ test("closing rejects new connections, answers running requests, ends idle conne
   await assert.rejects(RawConnection.open(serving.port), { code: "ECONNREFUSED" });
   assert.equal(closed, false);
   open();
-  assert.equal((await answer).status, 200);
+  assert.equal((await response).status, 200);
   await closing;
 });
 

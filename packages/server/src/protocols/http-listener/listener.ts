@@ -153,7 +153,7 @@ class HttpListener implements Listener, ExchangeOwner {
     }
     // Asks only for bodies that will be accepted. Without this check, a client would send a body that is too long and is then rejected.
     if (expectsContinue && isWelcome(exchange, limits)) response.writeContinue();
-    this.#answer(exchange);
+    this.#respond(exchange);
   }
 
   exchangeClosed(exchange: LiveExchange): void {
@@ -163,14 +163,14 @@ class HttpListener implements Listener, ExchangeOwner {
     if (this.#closing) this.#server.closeIdleConnections();
   }
 
-  #answer(exchange: LiveExchange): void {
-    let answered: void | Promise<void>;
+  #respond(exchange: LiveExchange): void {
+    let result: void | Promise<void>;
     try {
-      answered = this.#options.handle(exchange);
+      result = this.#options.handle(exchange);
     } catch (error) {
       return this.#fail(exchange, error);
     }
-    answered?.catch((error: unknown) => this.#fail(exchange, error));
+    result?.catch((error: unknown) => this.#fail(exchange, error));
   }
 
   #fail(exchange: LiveExchange, thrown: unknown): void {

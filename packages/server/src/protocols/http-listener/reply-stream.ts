@@ -20,11 +20,11 @@ export class ReplyStream {
    * Sends a chunk and resolves when the next one may be written. A string is latin1. Rejects with the signal's reason when the client has
    * disconnected.
    */
-  async write(part: string | readonly Uint8Array[]): Promise<void> {
+  async write(segment: string | readonly Uint8Array[]): Promise<void> {
     const { response, signal, memory } = this.#exchange;
     signal.throwIfAborted();
-    if (typeof part === "string") response.write(part, "latin1");
-    else for (const piece of part) response.write(piece);
+    if (typeof segment === "string") response.write(segment, "latin1");
+    else for (const chunk of segment) response.write(chunk);
     if (!response.writableNeedDrain) return;
     const waitingBytes = response.writableLength;
     memory.growUnchecked(waitingBytes);

@@ -72,15 +72,15 @@ export function replyChunks(
   exchange: Exchange,
   status: number,
   headers: string[],
-  pieces: readonly Uint8Array[],
+  chunks: readonly Uint8Array[],
 ): void {
   let byteLength = 0;
-  for (const piece of pieces) byteLength += piece.length;
+  for (const chunk of chunks) byteLength += chunk.length;
   headers.push("Content-Length", String(byteLength));
   writeHead(exchange, status, headers);
   const { response } = exchange;
   response.cork();
-  for (const piece of pieces) if (piece.length > 0) response.write(piece);
+  for (const chunk of chunks) if (chunk.length > 0) response.write(chunk);
   response.uncork();
   response.end();
 }

@@ -67,8 +67,8 @@ test("elements of every ordered datatype are read in place", () => {
 
 test("a label follows its index, unless it is empty or missing; NaN and infinity are printed as in C", () => {
   const values = new Float32Array([3, 2, 1]);
-  const told = classes("FP32", new Uint8Array(values.buffer), ["three", ""]);
-  assert.deepEqual(told, ["3.000000:0:three", "2.000000:1", "1.000000:2"]);
+  const reported = classes("FP32", new Uint8Array(values.buffer), ["three", ""]);
+  assert.deepEqual(reported, ["3.000000:0:three", "2.000000:1", "1.000000:2"]);
   for (const [value, text] of [
     [NaN, "nan:0"],
     [Infinity, "inf:0"],

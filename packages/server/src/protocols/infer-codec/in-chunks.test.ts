@@ -22,11 +22,11 @@ const body = Buffer.from(
 async function turnsOf(work: () => Promise<unknown>): Promise<number> {
   let count = 0;
   let ended = false;
-  const turn = () => {
+  const release = () => {
     count++;
-    if (!ended) setImmediate(turn);
+    if (!ended) setImmediate(release);
   };
-  setImmediate(turn);
+  setImmediate(release);
   await work();
   ended = true;
   return count;
@@ -37,19 +37,25 @@ function setUp() {
   const memory = new ByteLease(budget);
   const arena = new FakeArena(16 * 2 ** 20, budget);
   const options = { modelName: "m", tailBytes: 0, arena, memory } as const;
-  const leaving = new AbortController();
-  return { memory, arena, options, leaving, of: { loopQueue: new EventLoopQueue(), signal: leaving.signal } };
+  const disconnect = new AbortController();
+  return {
+    memory,
+    arena,
+    options,
+    leaving: disconnect,
+    of: { loopQueue: new EventLoopQueue(), signal: disconnect.signal },
+  };
 }
 
 test("an image's numbers, and the JSON around them, are read in chunks, one for each event loop tick", async () => {
   const { memory, arena, options, of } = setUp();
-  const pieces = Math.floor(body.length / readChunkBytes);
+  const chunkCount = Math.floor(body.length / readChunkBytes);
   let tensors: readonly { readonly data: Uint8Array; readonly block: { release(): void } | null }[] = [];
-  const turns = await turnsOf(async () => {
+  const tickCount = await turnsOf(async () => {
     const header = parseInferHeader(await scanInChunks(body, of), 2 ** 26, memory);
     tensors = (await placeInputsInChunks(header, options, of)).tensors;
   });
-  assert.ok(turns >= 2 * pieces, `${turns} ticks for ${pieces} chunks, each checked and read`);
+  assert.ok(tickCount >= 2 * chunkCount, `${tickCount} ticks for ${chunkCount} chunks, each checked and read`);
   const [a, b] = tensors;
   assert.deepEqual(new Float32Array(a!.data.slice().buffer), Float32Array.from(picture));
   assert.deepEqual([...b!.data], [1, 2]);
@@ -78,17 +84,17 @@ test("an image's numbers are printed in chunks, interleaved with small responses
   const data = new Uint8Array(Float32Array.from(picture).buffer);
   const output = { name: "O", datatype: "FP32", shape: [picture.length], data, block: null } as const;
   const response = { modelName: "m", modelVersion: "1", outputs: [output], parameters: noParameters };
-  const wishes = { id: "", outputs: null, binaryOutputs: false, outputLabels: () => [], batches: () => false };
+  const requested = { id: "", outputs: null, binaryOutputs: false, outputLabels: () => [], batches: () => false };
   const small = { ...response, outputs: [] };
   let small1: unknown;
   let encoded: Awaited<ReturnType<ResponseEncoder["encodeInChunks"]>> | null = null;
-  const turns = await turnsOf(async () => {
-    const printed = encoder.encodeInChunks(response, wishes, of);
+  const tickCount = await turnsOf(async () => {
+    const printed = encoder.encodeInChunks(response, requested, of);
     await of.loopQueue.next(of.signal);
-    small1 = encoder.encode(small, wishes).json;
+    small1 = encoder.encode(small, requested).json;
     encoded = await printed;
   });
-  assert.ok(turns > 30, `${turns} turns`);
-  assert.deepEqual(small1, encoder.encode(small, wishes).json);
-  assert.deepEqual(encoded, encoder.encode(response, wishes));
+  assert.ok(tickCount > 30, `${tickCount} turns`);
+  assert.deepEqual(small1, encoder.encode(small, requested).json);
+  assert.deepEqual(encoded, encoder.encode(response, requested));
 });

@@ -24,8 +24,8 @@ export async function runInChunks({ loopQueue, signal }: YieldOptions, advance: 
 
 /** Prints a tensor, one chunk in each event loop tick. */
 export async function printInChunks(of: YieldOptions, printing: JsonDataPrinter): Promise<void> {
-  const pieceBytes = printing.datatype === "BYTES" ? stringsChunkBytes : numbersChunkBytes;
-  await runInChunks(of, () => printing.advance(pieceBytes));
+  const chunkBytes = printing.datatype === "BYTES" ? stringsChunkBytes : numbersChunkBytes;
+  await runInChunks(of, () => printing.advance(chunkBytes));
 }
 
 /**

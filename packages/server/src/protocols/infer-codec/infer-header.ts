@@ -202,8 +202,8 @@ function readOutputs(scanner: JsonScanner, list: readonly OutputSpans[]): Reques
   for (const spans of list) {
     if (spans.nameAt === -1) throw missingMemberError("name");
     const name = stringAt(scanner, spans.nameAt, (text) => memberError("name", text));
-    const wish = { name, ...readOutputParameters(scanner, spans.parametersAt) };
-    if (!outputs.has(name)) outputs.set(name, wish);
+    const requestedOutput = { name, ...readOutputParameters(scanner, spans.parametersAt) };
+    if (!outputs.has(name)) outputs.set(name, requestedOutput);
   }
   return [...outputs.values()];
 }

@@ -50,8 +50,8 @@ export function jsonTextBytesMax(
 ) {
   let bytes = 0;
   for (const { name, datatype, data } of response.outputs) {
-    const wish = options.outputs?.find((candidate) => candidate.name === name);
-    if (!(wish?.binary ?? options.binaryOutputs)) bytes += data.length * textBytesPerByte[datatype];
+    const requestedOutput = options.outputs?.find((candidate) => candidate.name === name);
+    if (!(requestedOutput?.binary ?? options.binaryOutputs)) bytes += data.length * textBytesPerByte[datatype];
   }
   return bytes;
 }
@@ -138,15 +138,15 @@ class ResponsePrinting {
   output(tensor: Tensor): JsonDataPrinter | null {
     const sink = this.#sink;
     const options = this.#options;
-    const wish = options.outputs?.find((candidate) => candidate.name === tensor.name);
+    const requestedOutput = options.outputs?.find((candidate) => candidate.name === tensor.name);
     const output =
-      wish === undefined || wish.classCount === 0
+      requestedOutput === undefined || requestedOutput.classCount === 0
         ? tensor
-        : classify(tensor, wish.classCount, options.batches(), options.outputLabels(tensor.name));
+        : classify(tensor, requestedOutput.classCount, options.batches(), options.outputLabels(tensor.name));
     if (!this.#isFirst) sink.byte(0x2c);
     this.#isFirst = false;
     this.#describe(output);
-    if (wish?.binary ?? options.binaryOutputs) {
+    if (requestedOutput?.binary ?? options.binaryOutputs) {
       (this.#tails ??= []).push(output.data);
       sink.ascii(',"parameters":{"binary_data_size":');
       sink.integer(output.data.length);

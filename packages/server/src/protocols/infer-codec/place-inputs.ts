@@ -94,27 +94,27 @@ class Placing {
   }
 
   add(input: InputHeader): void {
-    const place = this.#place(input);
+    const location = this.#place(input);
     if (input.dataAt === -1) {
-      this.#segments.push(place);
-      this.#push(input, place, place);
+      this.#segments.push(location);
+      this.#push(input, location, location);
     } else {
-      const usedBytes = fillFromJson(this.#header, input, place);
-      this.#push(input, place, place.subarray(0, usedBytes));
+      const usedBytes = fillFromJson(this.#header, input, location);
+      this.#push(input, location, location.subarray(0, usedBytes));
     }
   }
 
   async addInChunks(input: InputHeader, yieldOptions: YieldOptions): Promise<void> {
-    const place = this.#place(input);
+    const location = this.#place(input);
     let usedBytes: number;
     try {
-      const reading = jsonReading(this.#header, input, place);
+      const reading = jsonReading(this.#header, input, location);
       await runInChunks(yieldOptions, () => reading.advance(readChunkBytes));
       usedBytes = checkedCount(input, reading.byteLength);
     } catch (error) {
       throw dataError(input, error);
     }
-    this.#push(input, place, place.subarray(0, usedBytes));
+    this.#push(input, location, location.subarray(0, usedBytes));
   }
 
   placed(): PlacedInputs {
@@ -130,15 +130,15 @@ class Placing {
 
   #place(input: InputHeader): Uint8Array {
     const capacity = capacityBytes(input);
-    const place = this.#bytes.subarray(this.#offset, this.#offset + capacity);
+    const location = this.#bytes.subarray(this.#offset, this.#offset + capacity);
     this.#offset += aligned(capacity);
-    return place;
+    return location;
   }
 
-  #push(input: InputHeader, place: Uint8Array, data: Uint8Array): void {
+  #push(input: InputHeader, location: Uint8Array, data: Uint8Array): void {
     const block = this.#block;
-    const startAt = place.byteOffset - this.#bytes.byteOffset;
-    const own = block === null || this.#isOnly ? block : block.segment(startAt, place.byteLength);
+    const startAt = location.byteOffset - this.#bytes.byteOffset;
+    const own = block === null || this.#isOnly ? block : block.segment(startAt, location.byteLength);
     this.#tensors.push({ name: input.name, datatype: input.datatype, shape: input.shape, data, block: own });
   }
 }
@@ -156,8 +156,8 @@ export function viewTail(header: InferHeader, tail: Uint8Array, options: InputPl
     }
     const capacity = capacityBytes(input);
     options.memory.grow(capacity);
-    const place = new Uint8Array(capacity);
-    const data = place.subarray(0, fillFromJson(header, input, place));
+    const location = new Uint8Array(capacity);
+    const data = location.subarray(0, fillFromJson(header, input, location));
     return { name, datatype, shape, data, block: null };
   });
 }
@@ -275,13 +275,13 @@ export class TailWriter {
   write(chunk: Uint8Array): void {
     let from = 0;
     while (from < chunk.length) {
-      const place = this.#segments[this.#segment];
-      if (place === undefined) throw new Error("bug: more tail than was announced");
-      const take = Math.min(place.length - this.#at, chunk.length - from);
-      place.set(take === chunk.length ? chunk : chunk.subarray(from, from + take), this.#at);
+      const location = this.#segments[this.#segment];
+      if (location === undefined) throw new Error("bug: more tail than was announced");
+      const take = Math.min(location.length - this.#at, chunk.length - from);
+      location.set(take === chunk.length ? chunk : chunk.subarray(from, from + take), this.#at);
       from += take;
       this.#at += take;
-      if (this.#at === place.length) {
+      if (this.#at === location.length) {
         this.#segment++;
         this.#at = 0;
       }

@@ -39,11 +39,11 @@ export async function decompress(
   let outputBytes = 0;
   unzip.end(body);
   try {
-    for await (const piece of unzip as AsyncIterable<Buffer>) {
-      outputBytes += piece.length;
+    for await (const chunk of unzip as AsyncIterable<Buffer>) {
+      outputBytes += chunk.length;
       if (outputBytes > outputBytesMax) throw tooLarge(outputBytesMax);
       await slot.reach(outputBytes);
-      inflated.write(piece);
+      inflated.write(chunk);
     }
   } catch (error) {
     inflated.discard();
@@ -63,8 +63,8 @@ function tooLarge(outputBytesMax: number): InferenceError {
   );
 }
 
-export function compress(pieces: readonly Uint8Array[], encoding: "gzip" | "deflate"): Promise<Buffer> {
-  return compressors[encoding](pieces.length === 1 ? pieces[0]! : Buffer.concat(pieces));
+export function compress(chunks: readonly Uint8Array[], encoding: "gzip" | "deflate"): Promise<Buffer> {
+  return compressors[encoding](chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks));
 }
 
 /**
@@ -76,7 +76,7 @@ export function responseEncoding(header: string | undefined): ResponseEncoding {
   let best: ResponseEncoding = "identity";
   let bestQuality = 0;
   for (const item of header.split(",")) {
-    const [name, ...parameters] = item.split(";").map((part) => part.trim());
+    const [name, ...parameters] = item.split(";").map((segment) => segment.trim());
     if (name !== "gzip" && name !== "deflate" && name !== "identity") continue;
     const weight = parameters.find((parameter) => parameter.startsWith("q="));
     const quality = weight === undefined ? 1 : Number(weight.slice(2));

@@ -21,18 +21,18 @@ export interface PrintedResponse {
  */
 export async function replyEvents(
   exchange: Exchange,
-  answers: AsyncIterable<Outcome>,
-  print: (outcome: Outcome, hasBegun: boolean) => Promise<PrintedResponse>,
+  responses: AsyncIterable<Outcome>,
+  print: (outcome: Outcome, hasStarted: boolean) => Promise<PrintedResponse>,
 ): Promise<void> {
   const { signal, memory } = exchange;
   let stream: ReplyStream | null = null;
   try {
-    for await (const outcome of answers) {
-      using answer = disposableOutcome(outcome);
+    for await (const outcome of responses) {
+      using response = disposableOutcome(outcome);
       if (signal.aborted) return;
       const heldBytes = memory.bytes;
-      const { status, text } = await print(answer.outcome, stream !== null);
-      answer.release();
+      const { status, text } = await print(response.outcome, stream !== null);
+      response.release();
       if (signal.aborted) return;
       stream ??= new ReplyStream(exchange, status, eventStreamType);
       await stream.write(text);

@@ -130,9 +130,9 @@ function decode(body: Buffer, exchange: Exchange, options: InferBodyOptions): De
   const header = parseInferHeader(new JsonScanner(json), options.limits.inputBytesMax, memory);
   const tail = body.subarray(headerBytes);
   const { arena } = model;
-  const place = placeOptions(options, tail.length, memory);
-  if (arena === null) return { header: callHeader(header), tensors: viewTail(header, tail, place) };
-  const { tensors, tail: writer } = placeInputs(header, place);
+  const location = placeOptions(options, tail.length, memory);
+  if (arena === null) return { header: callHeader(header), tensors: viewTail(header, tail, location) };
+  const { tensors, tail: writer } = placeInputs(header, location);
   writer.write(tail);
   memory.shrinkTo(exchangeMemoryBytes + header.memoryBytes);
   return { header: callHeader(header), tensors };

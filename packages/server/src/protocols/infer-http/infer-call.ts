@@ -166,14 +166,14 @@ export class InferCalls {
     let tailBytes = 0;
     for (const tail of tails) tailBytes += tail.length;
     const headers = tailBytes === 0 ? ["Content-Type", "application/json"] : this.#options.binaryHeaders(jsonBytes);
-    const pieces = [...jsonBuffers(json), ...tails];
+    const chunks = [...jsonBuffers(json), ...tails];
     if (jsonBytes + tailBytes <= joinedBytesMax) {
-      const joined = Buffer.concat(pieces, jsonBytes + tailBytes);
+      const joined = Buffer.concat(chunks, jsonBytes + tailBytes);
       releaseResponse(response);
       return replyChunks(exchange, 200, headers, [joined]);
     }
     exchange.onClosed(() => releaseResponse(response));
-    replyChunks(exchange, 200, headers, pieces);
+    replyChunks(exchange, 200, headers, chunks);
   }
 
   async #replyCompressed(

@@ -45,13 +45,13 @@ export class InferEvents {
       throw toBodyError(error);
     }
     refuseBinaryOutputs(decoded);
-    const answers = new ResponseIterator(model, inferenceRequest(decoded, target, exchange));
-    await replyEvents(exchange, answers, async (outcome, hasBegun) => {
-      if (outcome instanceof InferenceError) return printedError(outcome, hasBegun);
+    const responses = new ResponseIterator(model, inferenceRequest(decoded, target, exchange));
+    await replyEvents(exchange, responses, async (outcome, hasStarted) => {
+      if (outcome instanceof InferenceError) return printedError(outcome, hasStarted);
       try {
         return { status: 200, text: await this.#text(exchange, outcome, request, decoded.header) };
       } catch (error) {
-        return printedError(InferenceError.from(error), hasBegun);
+        return printedError(InferenceError.from(error), hasStarted);
       }
     });
   }
@@ -82,18 +82,18 @@ export class InferEvents {
   }
 }
 
-function printedError(error: InferenceError, hasBegun: boolean): PrintedResponse {
-  if (!hasBegun) throw toCallError(error);
+function printedError(error: InferenceError, hasStarted: boolean): PrintedResponse {
+  if (!hasStarted) throw toCallError(error);
   return { status: 200, text: errorEvent(error) };
 }
 
 /** Rejects binary outputs, because events are text. */
 function refuseBinaryOutputs({ header, tensors }: DecodedBody): void {
-  const isWanted =
+  const isDesired =
     header.outputs === null
       ? header.binaryOutputs
       : header.outputs.some((output) => output.binary ?? header.binaryOutputs);
-  if (!isWanted) return;
+  if (!isDesired) return;
   releaseTensors(tensors);
   const text = "a model with decoupled transaction policy responds with events, which cannot contain binary outputs";
   throw new InferCallError(new InferenceError("INVALID_ARG", text), "application/json");

@@ -26,32 +26,33 @@ function open(signal: AbortSignal | null = null) {
   let seen!: AbortSignal;
   const state = { takenCount: 0 };
   const model: Pick<ServedModel, "stream"> = {
-    stream(asked, given) {
-      sink = given;
-      seen = asked.signal as AbortSignal;
+    stream(requested, input) {
+      sink = input;
+      seen = requested.signal as AbortSignal;
       return Promise.resolve();
     },
   };
-  const answers = new ResponseIterator(model as ServedModel, request(signal));
-  const answer = (version: string): InferenceResponse => {
+  const responses = new ResponseIterator(model as ServedModel, request(signal));
+  const createResponse = (version: string): InferenceResponse => {
     const block = arena.allocate(4);
     const output = { name: "OUT", datatype: "FP32", shape: [1], data: block.bytes.subarray(0, 4), block } as const;
     return { modelName: "m", modelVersion: version, outputs: [output], parameters: noParameters };
   };
   return {
-    answers,
+    answers: responses,
     state,
     arena,
     signal: seen,
-    give: (version: string, isFinal = false) => sink.respond(answer(version), isFinal, () => state.takenCount++),
+    give: (version: string, isFinal = false) =>
+      sink.respond(createResponse(version), isFinal, () => state.takenCount++),
     fail: (text: string) => sink.respond(new InferenceError("INTERNAL", text), true, () => state.takenCount++),
     end: () => sink.respond(null, true, () => state.takenCount++),
     [Symbol.dispose]: () => arena[Symbol.dispose](),
   };
 }
 
-async function nextOf(answers: ResponseIterator): Promise<string> {
-  const { done, value } = await answers.next();
+async function nextOf(responses: ResponseIterator): Promise<string> {
+  const { done, value } = await responses.next();
   if (done) return "done";
   return value instanceof InferenceError ? value.message : value.modelVersion;
 }

@@ -14,7 +14,7 @@ interface PendingResponse {
  * remaining responses.
  */
 export class ResponseIterator implements AsyncIterableIterator<Outcome, undefined>, ResponseSink {
-  readonly #leaving = new AbortController();
+  readonly #disconnect = new AbortController();
   readonly #waiting: PendingResponse[] = [];
   /** Acknowledges the last response that was returned. */
   #taken: (() => void) | null = null;
@@ -24,19 +24,19 @@ export class ResponseIterator implements AsyncIterableIterator<Outcome, undefine
 
   /** Sends the request to the model, and takes ownership of its tensors. */
   constructor(model: ServedModel, request: InferenceRequest) {
-    const { signal: leaving } = this.#leaving;
-    const signal = request.signal === null ? leaving : AbortSignal.any([request.signal, leaving]);
+    const { signal: disconnect } = this.#disconnect;
+    const signal = request.signal === null ? disconnect : AbortSignal.any([request.signal, disconnect]);
     model.stream({ ...request, signal }, this).catch((error: unknown) => {
       this.respond(InferenceError.from(error), true, () => {});
     });
   }
 
-  respond(outcome: Outcome | null, isFinal: boolean, taken: () => void): void {
+  respond(outcome: Outcome | null, isFinal: boolean, consumed: () => void): void {
     if (this.#isAbandoned) {
       release(outcome);
-      return taken();
+      return consumed();
     }
-    if (outcome !== null) this.#waiting.push({ outcome, taken });
+    if (outcome !== null) this.#waiting.push({ outcome, taken: consumed });
     if (isFinal) this.#isOver = true;
     this.#changed?.();
   }
@@ -50,10 +50,10 @@ export class ResponseIterator implements AsyncIterableIterator<Outcome, undefine
     while (this.#waiting.length === 0 && !this.#isOver) {
       await new Promise<void>((resolve) => (this.#changed = resolve));
     }
-    const answer = this.#waiting.shift();
-    if (answer === undefined) return { done: true, value: undefined };
-    this.#taken = answer.taken;
-    return { done: false, value: answer.outcome };
+    const response = this.#waiting.shift();
+    if (response === undefined) return { done: true, value: undefined };
+    this.#taken = response.taken;
+    return { done: false, value: response.outcome };
   }
 
   return(): Promise<IteratorResult<Outcome, undefined>> {
@@ -63,7 +63,7 @@ export class ResponseIterator implements AsyncIterableIterator<Outcome, undefine
       release(outcome);
       taken();
     }
-    if (!this.#isOver) this.#leaving.abort(new Error("the client no longer waits for the other responses"));
+    if (!this.#isOver) this.#disconnect.abort(new Error("the client no longer waits for the other responses"));
     return Promise.resolve({ done: true, value: undefined });
   }
 

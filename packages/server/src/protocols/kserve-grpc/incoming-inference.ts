@@ -88,12 +88,12 @@ export class IncomingInference implements MessageSink, Disposable {
 
   #open(message: InferMessage): ServedModel {
     const modelVersion = parseVersion(message.modelVersion);
-    const wanted = `${modelVersion}/${message.modelName}`;
-    if (this.#model !== null && this.#foundBy === wanted) return this.#model;
+    const desired = `${modelVersion}/${message.modelName}`;
+    if (this.#model !== null && this.#foundBy === desired) return this.#model;
     this.#model?.[Symbol.dispose]();
     this.#model = null;
     this.#model = this.#options.engine.open({ namespace: "", modelName: message.modelName, modelVersion });
-    this.#foundBy = wanted;
+    this.#foundBy = desired;
     return this.#model;
   }
 

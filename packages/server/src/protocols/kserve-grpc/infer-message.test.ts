@@ -55,10 +55,10 @@ function read(bytes: Uint8Array, cuts: readonly number[], arena: FakeArena): Inf
     const ends = [...new Set([...cuts.map((cut) => cut % (bytes.length + 1)), bytes.length])].sort((a, b) => a - b);
     let at = 0;
     for (const end of ends) {
-      const piece = Buffer.from(bytes.slice(at, end));
-      reader.write(piece);
+      const chunk = Buffer.from(bytes.slice(at, end));
+      reader.write(chunk);
       // Overwrites the chunk, because the connection reuses its buffer for the next read.
-      piece.fill(0xa5);
+      chunk.fill(0xa5);
       at = end;
     }
     reader.end();
@@ -77,9 +77,9 @@ test("a message that arrives in arbitrary chunks is read as it was written", () 
       const arena = arenaOf(2 ** 20);
       const message = read(toBinary(ModelInferRequestSchema, create(ModelInferRequestSchema, request)), cuts, arena);
       const snake = (name: string) => name.replace("Param", "_param");
-      const wanted = (given: typeof request.parameters) =>
+      const expected = (value: typeof request.parameters) =>
         Object.fromEntries(
-          Object.entries(given).map(([name, { parameterChoice }]) => [
+          Object.entries(value).map(([name, { parameterChoice }]) => [
             name,
             [snake(parameterChoice.case), parameterChoice.value],
           ]),
@@ -87,10 +87,15 @@ test("a message that arrives in arbitrary chunks is read as it was written", () 
       assert.equal(message.modelName, request.modelName);
       assert.equal(message.modelVersion, request.modelVersion);
       assert.equal(message.id, request.id);
-      assert.deepEqual(plainParameters(message.parameters), wanted(request.parameters));
+      assert.deepEqual(plainParameters(message.parameters), expected(request.parameters));
       assert.deepEqual(
         message.inputs.map((input) => [input.name, input.datatype, input.shape, plainParameters(input.parameters)]),
-        request.inputs.map((input) => [input.name, input.datatype, input.shape.map(Number), wanted(input.parameters)]),
+        request.inputs.map((input) => [
+          input.name,
+          input.datatype,
+          input.shape.map(Number),
+          expected(input.parameters),
+        ]),
       );
       assert.deepEqual(
         message.inputs.map((input) =>
@@ -102,7 +107,7 @@ test("a message that arrives in arbitrary chunks is read as it was written", () 
       );
       assert.deepEqual(
         message.outputs.map((output) => [output.name, plainParameters(output.parameters)]),
-        request.outputs.map((output) => [output.name, wanted(output.parameters)]),
+        request.outputs.map((output) => [output.name, expected(output.parameters)]),
       );
       assert.deepEqual(
         message.raw.map(({ bytes }) => Buffer.from(bytes).toString("hex")),

@@ -119,11 +119,11 @@ export class InferMessageReader implements MessageSink {
   }
 
   #fill(chunk: Buffer, from: number): number {
-    const place = this.#filling!;
-    const take = Math.min(place.length - this.#fillAt, chunk.length - from);
-    place.set(from === 0 && take === chunk.length ? chunk : chunk.subarray(from, from + take), this.#fillAt);
+    const location = this.#filling!;
+    const take = Math.min(location.length - this.#fillAt, chunk.length - from);
+    location.set(from === 0 && take === chunk.length ? chunk : chunk.subarray(from, from + take), this.#fillAt);
     this.#fillAt += take;
-    if (this.#fillAt === place.length) this.#filling = null;
+    if (this.#fillAt === location.length) this.#filling = null;
     return from + take;
   }
 

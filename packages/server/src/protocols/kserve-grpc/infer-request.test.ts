@@ -56,15 +56,15 @@ function longMessage(count: number) {
     memory: new ByteLease(budget),
   };
   const model = { ...engine.open({ namespace: "", modelName: "m", modelVersion: "" }), arena };
-  const leaving = new AbortController();
+  const disconnect = new AbortController();
   const options = {
     model,
-    signal: leaving.signal,
+    signal: disconnect.signal,
     clock: systemClock,
     receivedNs: 0,
     forwarded: { rawHeaders: [], pattern: null },
   };
-  return { message, options, leaving, arena };
+  return { message, options, leaving: disconnect, arena };
 }
 
 const longCount = 2 * 128 ** 3;
@@ -74,11 +74,11 @@ test("a long message is decoded in chunks of less than a millisecond, each in it
   assert.ok(isLongMessage(message));
   let turnCount = 0;
   let isOver = false;
-  const turn = () => {
+  const release = () => {
     turnCount++;
-    if (!isOver) setImmediate(turn);
+    if (!isOver) setImmediate(release);
   };
-  setImmediate(turn);
+  setImmediate(release);
   const { request } = await decodeInChunks(message, options, new EventLoopQueue());
   isOver = true;
   // The decoder reads the elements twice (once to count them), 32 KiB in each event loop tick.

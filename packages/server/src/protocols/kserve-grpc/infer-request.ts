@@ -38,9 +38,9 @@ export function isLongMessage({ inputs }: InferMessage): boolean {
  */
 export function decodeInferRequest(message: InferMessage, options: DecodeOptions): DecodedRequest {
   const decoding = decodeStepwise(message, options);
-  let piece = decoding.next();
-  while (piece.done !== true) piece = decoding.next();
-  return piece.value;
+  let chunk = decoding.next();
+  while (chunk.done !== true) chunk = decoding.next();
+  return chunk.value;
 }
 
 /** Converts a long message in chunks, and yields to the event loop between them. Rejects with the signal's reason. */
@@ -50,16 +50,16 @@ export async function decodeInChunks(
   loopQueue: EventLoopQueue,
 ): Promise<DecodedRequest> {
   const decoding = decodeStepwise(message, options);
-  let piece = decoding.next();
-  while (piece.done !== true) {
+  let chunk = decoding.next();
+  while (chunk.done !== true) {
     try {
       await loopQueue.next(options.signal);
     } catch (error) {
       decoding.throw(error);
     }
-    piece = decoding.next();
+    chunk = decoding.next();
   }
-  return piece.value;
+  return chunk.value;
 }
 
 function* decodeStepwise(message: InferMessage, options: DecodeOptions): Generator<void, DecodedRequest> {
@@ -181,12 +181,12 @@ function readOutputs(outputs: readonly MessageOutput[]) {
   for (const { name, parameters } of outputs) {
     names.add(name);
     refuseRegion(name, parameters);
-    const wish = parameters.get("classification");
-    if (wish === undefined) continue;
-    if (wish.kind !== "int64_param")
+    const requestedOutput = parameters.get("classification");
+    if (requestedOutput === undefined) continue;
+    if (requestedOutput.kind !== "int64_param")
       throw invalid("invalid value type for 'classification' parameter, expected int64_param");
-    if (wish.value <= 0n) throw invalid("invalid value for 'classification' parameter, expected >= 0");
-    classCounts.set(name, Number(wish.value));
+    if (requestedOutput.value <= 0n) throw invalid("invalid value for 'classification' parameter, expected >= 0");
+    classCounts.set(name, Number(requestedOutput.value));
   }
   return { requestedOutputs: [...names], classCounts };
 }

@@ -38,25 +38,25 @@ export class ResponseWriter {
       writer.end(start);
       contents.push(output.data);
     }
-    const pieces: Uint8Array[] = [];
+    const chunks: Uint8Array[] = [];
     let from = 0;
     for (const data of contents) {
       writer.delimited(6, data.byteLength);
-      pieces.push(writer.take(from), data);
+      chunks.push(writer.take(from), data);
       from = writer.byteLength;
     }
-    if (contents.length === 0) pieces.push(writer.take(0));
-    return pieces;
+    if (contents.length === 0) chunks.push(writer.take(0));
+    return chunks;
   }
 
   /** Encodes a ModelStreamInferResponse that contains a response. */
-  inStream(pieces: readonly Uint8Array[]): Uint8Array[] {
+  inStream(chunks: readonly Uint8Array[]): Uint8Array[] {
     let byteLength = 0;
-    for (const piece of pieces) byteLength += piece.byteLength;
+    for (const chunk of chunks) byteLength += chunk.byteLength;
     const writer = this.#writer;
     writer.reset();
     writer.delimited(2, byteLength);
-    return [writer.take(0), ...pieces];
+    return [writer.take(0), ...chunks];
   }
 
   /** Encodes a ModelStreamInferResponse that contains an error; the id identifies the request. */

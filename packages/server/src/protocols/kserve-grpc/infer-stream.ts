@@ -17,18 +17,18 @@ export type EncodedStreamResponse = EncodedResult | { readonly error: unknown; r
 
 /** Executes the requests of a stream. */
 export interface StreamedInference {
-  /** Calls a model that is not decoupled. `answer` may change the response before it is encoded. Rejects when the model was not called. */
+  /** Calls a model that is not decoupled. `response` may change the response before it is encoded. Rejects when the model was not called. */
   infer(
     message: IncomingInference,
-    answer: (response: InferenceResponse) => InferenceResponse,
+    createResponse: (response: InferenceResponse) => InferenceResponse,
   ): Promise<EncodedStreamResponse>;
   /**
-   * Calls a decoupled model. The receiver calls `taken` of a response when the client has read the response. Rejects if the model was not
+   * Calls a decoupled model. The receiver calls `consumed` of a response when the client has read the response. Rejects if the model was not
    * called.
    */
   answers(
     message: IncomingInference,
-    give: (answer: EncodedStreamResponse, isFinal: boolean, taken: () => void) => void,
+    give: (response: EncodedStreamResponse, isFinal: boolean, consumed: () => void) => void,
   ): Promise<void>;
 }
 
@@ -67,8 +67,8 @@ export class InferStream {
   received(message: IncomingInference): void {
     this.#arriving = null;
     if (++this.#underWay >= streamRequestsMax) this.#call.pause();
-    const answered = isDecoupled(message) ? this.#sendAll(message) : this.#sendInOrder(message);
-    void answered
+    const result = isDecoupled(message) ? this.#sendAll(message) : this.#sendInOrder(message);
+    void result
       .catch((error: unknown) => this.#call.fail(error))
       .finally(() => {
         message[Symbol.dispose]();
@@ -86,20 +86,20 @@ export class InferStream {
     const inferring = this.#inference.infer(message, (response) => withFinalFlag(response, true));
     // A failure is reported when the response is due in request order. This handler only prevents an unhandled rejection.
     inferring.catch(() => {});
-    const given = this.#lastInOrder.then(async () => {
-      const answer = await inferring.catch((error: unknown): EncodedStreamResponse => ({ error, isRefused: true }));
-      await this.#write(message, answer, true);
+    const input = this.#lastInOrder.then(async () => {
+      const reply = await inferring.catch((error: unknown): EncodedStreamResponse => ({ error, isRefused: true }));
+      await this.#write(message, reply, true);
     });
-    this.#lastInOrder = given.catch(() => {});
-    return given;
+    this.#lastInOrder = input.catch(() => {});
+    return input;
   }
 
   /** Sends the responses of a decoupled model as they arrive. Resolves when all were sent. */
   async #sendAll(message: IncomingInference): Promise<void> {
     let last: Promise<void> = Promise.resolve();
     try {
-      await this.#inference.answers(message, (answer, isFinal, taken) => {
-        last = this.#write(message, answer, isFinal).finally(taken);
+      await this.#inference.answers(message, (reply, isFinal, consumed) => {
+        last = this.#write(message, reply, isFinal).finally(consumed);
         last.catch((error: unknown) => this.#call.fail(error));
       });
     } catch (error) {
@@ -109,10 +109,10 @@ export class InferStream {
   }
 
   /** Writes a response or an error. Resolves when the client has read it, or the call has ended. */
-  #write(message: IncomingInference, answer: EncodedStreamResponse, isFinal: boolean): Promise<void> {
+  #write(message: IncomingInference, reply: EncodedStreamResponse, isFinal: boolean): Promise<void> {
     const written = this.#lastWrite.then(async () => {
-      const taken = "error" in answer ? await this.#sendError(answer, message, isFinal) : await this.#send(answer);
-      if (!taken) await this.#call.drained();
+      const isUsed = "error" in reply ? await this.#sendError(reply, message, isFinal) : await this.#send(reply);
+      if (!isUsed) await this.#call.drained();
     });
     this.#lastWrite = written.catch(() => {});
     return written;
@@ -132,8 +132,8 @@ export class InferStream {
       return true;
     }
     const empty = withFinalFlag(emptyResponse(modelName), isFinal);
-    const pieces = this.#writer.errorInStream(grpcStatusOf(thrown).message, empty, id);
-    return this.#call.sendCompressed(pieces, () => {});
+    const chunks = this.#writer.errorInStream(grpcStatusOf(thrown).message, empty, id);
+    return this.#call.sendCompressed(chunks, () => {});
   }
 
   #ended(): void {

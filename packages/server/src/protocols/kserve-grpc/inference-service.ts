@@ -40,7 +40,7 @@ export class InferenceService {
     call.receive(
       new OneRequest((byteLength) => {
         const message = this.#message(byteLength, () => {
-          this.#answer(call, message).catch((error: unknown) => call.fail(error));
+          this.#sendResponse(call, message).catch((error: unknown) => call.fail(error));
         });
         call.onClosed(() => message[Symbol.dispose]());
         return message;
@@ -57,7 +57,7 @@ export class InferenceService {
         ? this.#decode(call, message)
         : order.run(async () => await this.#decode(call, message));
     const stream = new InferStream(call, this.#writer, {
-      infer: (message, answer) => this.#inStream(message, decode, answer),
+      infer: (message, createResponse) => this.#inStream(message, decode, createResponse),
       answers: (message, give) => this.#inferStreamed(message, decode, give),
     });
     call.receive({
@@ -74,7 +74,7 @@ export class InferenceService {
     return new IncomingInference({ byteLength, done, engine: this.#engine, clock: this.#clock, memory });
   }
 
-  async #answer(call: Call, message: IncomingInference): Promise<void> {
+  async #sendResponse(call: Call, message: IncomingInference): Promise<void> {
     const { model } = message;
     if (model.view.config.decoupled)
       throw new InferenceError(
@@ -84,8 +84,8 @@ export class InferenceService {
     const decoding = this.#decode(call, message);
     const decoded = decoding instanceof Promise ? await decoding : decoding;
     const response = await model.infer(decoded.request);
-    const pieces = this.#pieces(model, decoded, response);
-    await call.sendCompressed(pieces, () => releaseResponse(response));
+    const chunks = this.#chunks(model, decoded, response);
+    await call.sendCompressed(chunks, () => releaseResponse(response));
     call.finish("OK");
   }
 
@@ -93,7 +93,7 @@ export class InferenceService {
   async #inStream(
     message: IncomingInference,
     decode: Decode,
-    answer: (response: InferenceResponse) => InferenceResponse,
+    createResponse: (response: InferenceResponse) => InferenceResponse,
   ): Promise<EncodedStreamResponse> {
     const { model } = message;
     const decoding = decode(message);
@@ -105,28 +105,28 @@ export class InferenceService {
       if (error instanceof InferenceError && error.reason === "request-refused") throw error;
       return { error };
     }
-    return { pieces: this.#pieces(model, decoded, answer(response)), response };
+    return { pieces: this.#chunks(model, decoded, createResponse(response)), response };
   }
 
   /** Sends the responses of a decoupled model as they arrive. Resolves after the last one. */
   async #inferStreamed(
     message: IncomingInference,
     decode: Decode,
-    give: (answer: EncodedStreamResponse, isFinal: boolean, taken: () => void) => void,
+    give: (result: EncodedStreamResponse, isFinal: boolean, consumed: () => void) => void,
   ): Promise<void> {
     const { model } = message;
     const decoding = decode(message);
     const decoded = decoding instanceof Promise ? await decoding : decoding;
     const { request, wantsEmptyFinalResponse } = decoded;
     await model.stream(request, {
-      respond: (outcome, isFinal, taken) => {
+      respond: (outcome, isFinal, consumed) => {
         if (outcome === null && !wantsEmptyFinalResponse) return;
-        if (outcome instanceof InferenceError) return give({ error: outcome }, isFinal, taken);
+        if (outcome instanceof InferenceError) return give({ error: outcome }, isFinal, consumed);
         const response = withFinalFlag(outcome ?? emptyResponse(request.modelName), isFinal);
         try {
-          give({ pieces: this.#pieces(model, decoded, response), response }, isFinal, taken);
+          give({ pieces: this.#chunks(model, decoded, response), response }, isFinal, consumed);
         } catch (error) {
-          give({ error }, isFinal, taken);
+          give({ error }, isFinal, consumed);
         }
       },
     });
@@ -137,8 +137,10 @@ export class InferenceService {
     const { model, receivedNs } = message;
     const { signal } = call;
     const options = { model, signal, clock: this.#clock, receivedNs, forwarded: this.#forwarded(call) };
-    const taken = message.take();
-    return isLongMessage(taken) ? decodeInChunks(taken, options, this.#loopQueue) : decodeInferRequest(taken, options);
+    const acquired = message.take();
+    return isLongMessage(acquired)
+      ? decodeInChunks(acquired, options, this.#loopQueue)
+      : decodeInferRequest(acquired, options);
   }
 
   #forwarded({ headers }: Call): ForwardedHeaders {
@@ -151,7 +153,7 @@ export class InferenceService {
   }
 
   /** Encodes a response. Releases the response when it cannot be encoded. */
-  #pieces(model: ServedModel, { request, classCounts }: DecodedRequest, response: InferenceResponse): Uint8Array[] {
+  #chunks(model: ServedModel, { request, classCounts }: DecodedRequest, response: InferenceResponse): Uint8Array[] {
     try {
       return this.#writer.response(response, {
         id: request.id,
@@ -169,19 +171,20 @@ export class InferenceService {
 /** Receives the request of a method that has exactly one request message. */
 class OneRequest implements CallReceiver {
   readonly #open: (byteLength: number) => MessageSink;
-  #hasBegun = false;
+  #hasStarted = false;
 
   constructor(open: (byteLength: number) => MessageSink) {
     this.#open = open;
   }
 
   begin(byteLength: number): MessageSink {
-    if (this.#hasBegun) throw new GrpcError("INTERNAL", "the method takes one request message; a second one was sent");
-    this.#hasBegun = true;
+    if (this.#hasStarted)
+      throw new GrpcError("INTERNAL", "the method takes one request message; a second one was sent");
+    this.#hasStarted = true;
     return this.#open(byteLength);
   }
 
   halfClosed(): void {
-    if (!this.#hasBegun) throw new GrpcError("INTERNAL", "the method takes one request message; none was sent");
+    if (!this.#hasStarted) throw new GrpcError("INTERNAL", "the method takes one request message; none was sent");
   }
 }

@@ -31,7 +31,7 @@ let remote: MessageConnectedEngine;
 const budget = new ByteBudget(2 ** 30);
 let listener: Listener;
 /** Pending calls of the model `held`. */
-let held: { signal: AbortSignal; answer: () => void }[] = [];
+let held: { signal: AbortSignal; respond: () => void }[] = [];
 
 function options(more: Partial<KserveGrpcOptions> = {}): KserveGrpcOptions {
   return {
@@ -59,7 +59,7 @@ before(async () => {
     outputs: {},
     run: (request) =>
       new Promise((resolve) => {
-        held.push({ signal: request.signal!, answer: () => resolve([]) });
+        held.push({ signal: request.signal!, respond: () => resolve([]) });
       }),
   });
   listener = await openKserveGrpc(options());
@@ -189,10 +189,10 @@ test("a client that cancels aborts its request, also in the middle of its messag
   const aborted = once(held[0]!.signal, "abort");
   stream.close(constants.NGHTTP2_CANCEL);
   await aborted;
-  held[0]!.answer();
+  held[0]!.respond();
   const half = open(session);
-  const whole = frameMessage(identity(many(500_000)));
-  half.write(whole.subarray(0, 1_500_000));
+  const complete = frameMessage(identity(many(500_000)));
+  half.write(complete.subarray(0, 1_500_000));
   await eventually(() => engine.arena.usedBytes > 0);
   half.close(constants.NGHTTP2_CANCEL);
   await eventually(() => engine.arena.usedBytes === 0);
@@ -200,11 +200,11 @@ test("a client that cancels aborts its request, also in the middle of its messag
 });
 
 test("a deadline that passes is the status of the call, and ends the request", async () => {
-  const answered = call(frameMessage(identity(floats(1), "held")), { metadata: { "grpc-timeout": "500m" } });
-  const reply = await answered;
+  const response = call(frameMessage(identity(floats(1), "held")), { metadata: { "grpc-timeout": "500m" } });
+  const reply = await response;
   assert.deepEqual([reply.status, reply.message], [4, "Deadline Exceeded"]);
   assert.equal(held[0]?.signal.aborted, true);
-  held[0]?.answer();
+  held[0]?.respond();
 });
 
 test("a call that has ended keeps no timer, however far its deadline is", async () => {
@@ -227,7 +227,7 @@ test("a call that has ended keeps no timer, however far its deadline is", async 
   const waiting = call(frameMessage(identity(floats(1), "held")), { metadata, port: timed.port });
   await heldCalls(1);
   assert.ok(timers.size > 0);
-  held[0]!.answer();
+  held[0]!.respond();
   assert.equal((await waiting).status, 0);
   await eventually(() => timers.size === 0);
   await timed.close(AbortSignal.abort());
@@ -241,7 +241,7 @@ test("responses of a stream keep the order of their requests", async () => {
   stream.write(frameMessage(identity(floats(1), "held", "slow")));
   stream.end(frameMessage(identity(floats(2), "id_fp32", "quick")));
   await heldCalls(1);
-  held[0]!.answer();
+  held[0]!.respond();
   await once(stream, "end");
   const ids: string[] = [];
   const bytes = Buffer.concat(chunks);
@@ -265,10 +265,10 @@ test("a stream reads no more requests than may run at once, and continues when s
   // The other requests wait at the client or in its flow control window. The server has decoded none of them.
   assert.ok(engine.arena.usedBytes < 300 * one.length, `${engine.arena.usedBytes} bytes`);
   assert.ok(held.length <= 256 + defaultGrpcLimits.callWindowBytes / one.length);
-  let answered = 0;
-  while (answered < sent) {
-    await heldCalls(answered + 1);
-    held[answered++]!.answer();
+  let responseCount = 0;
+  while (responseCount < sent) {
+    await heldCalls(responseCount + 1);
+    held[responseCount++]!.respond();
   }
   await once(stream, "close");
   assert.equal(engine.arena.usedBytes, 0);
@@ -333,12 +333,12 @@ test("a status text with any characters arrives, truncated to the length that cl
 
 test("closing answers running calls and rejects new ones", async () => {
   const closing = await openKserveGrpc(options());
-  const answered = call(frameMessage(identity(floats(1), "held")), { port: closing.port });
+  const response = call(frameMessage(identity(floats(1), "held")), { port: closing.port });
   await heldCalls(1);
   const closed = closing.close(new AbortController().signal);
   await assert.rejects(call(frameMessage(identity(floats(1))), { port: closing.port }));
-  held[0]!.answer();
-  assert.equal((await answered).status, 0);
+  held[0]!.respond();
+  assert.equal((await response).status, 0);
   await closed;
 });
 
@@ -349,7 +349,7 @@ test("closing cancels the remaining calls when its deadline passes", async () =>
   await closing.close(AbortSignal.abort());
   await lost;
   assert.equal(held[0]!.signal.aborted, true);
-  held[0]!.answer();
+  held[0]!.respond();
 });
 
 test("a client that pings too often is disconnected with GOAWAY", async () => {
@@ -418,7 +418,7 @@ test("a connection over its maximum age is closed gracefully after its running c
   clock.fireTimers();
   await once(session, "goaway");
   const trailers = once(stream, "trailers") as Promise<[Record<string, unknown>]>;
-  held[0]!.answer();
+  held[0]!.respond();
   assert.equal(Number((await trailers)[0]["grpc-status"]), 0);
   await aging.close(new AbortController().signal);
 });

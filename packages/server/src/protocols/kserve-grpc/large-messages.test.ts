@@ -120,10 +120,10 @@ function assertEchoed({ id, rawOutputContents }: { id: string; rawOutputContents
   assert.ok(Buffer.from(sent).equals(rawOutputContents[0]!), `message ${id} came back changed`);
 }
 
-function assertAllEchoed(answers: readonly Buffer[], count: number): void {
-  assert.equal(answers.length, count);
-  for (const answer of answers) {
-    const { errorMessage, inferResponse } = fromBinary(ModelStreamInferResponseSchema, answer);
+function assertAllEchoed(responses: readonly Buffer[], count: number): void {
+  assert.equal(responses.length, count);
+  for (const response of responses) {
+    const { errorMessage, inferResponse } = fromBinary(ModelStreamInferResponseSchema, response);
     assert.equal(errorMessage, "");
     assertEchoed(inferResponse!);
   }
@@ -133,13 +133,13 @@ function assertAllEchoed(answers: readonly Buffer[], count: number): void {
 async function assertCallsEchoed(session: ClientHttp2Session, count: number): Promise<void> {
   const calls = Array.from({ length: count }, async (_, index) => {
     const stream = open(session, "ModelInfer");
-    const whole = frameMessage(message(index, index % 3 === 2 ? "typed" : "raw"));
+    const complete = frameMessage(message(index, index % 3 === 2 ? "typed" : "raw"));
     if (index % 5 === 4) {
       stream.on("error", () => {});
-      stream.write(whole.subarray(0, whole.length >> 1), () => stream.close(constants.NGHTTP2_CANCEL));
+      stream.write(complete.subarray(0, complete.length >> 1), () => stream.close(constants.NGHTTP2_CANCEL));
       return;
     }
-    stream.end(whole);
+    stream.end(complete);
     const [reply] = await replies(stream);
     assertEchoed(fromBinary(ModelInferResponseSchema, reply!));
   });

@@ -33,7 +33,7 @@ export function reflectionMethod(services: readonly DescService[]): CallHandler 
         if (byteLength > requestBytesMax)
           throw new GrpcError("RESOURCE_EXHAUSTED", `a reflection request has at most ${requestBytesMax} bytes`);
         return bufferMessage(call, byteLength, (bytes, release) => {
-          answer(call, bytes, known);
+          sendResponse(call, bytes, known);
           release();
         });
       },
@@ -65,7 +65,7 @@ function withImports(file: DescFile): DescFile[] {
   return [...all.values()];
 }
 
-function answer(call: Call, bytes: Uint8Array, known: Protocol): void {
+function sendResponse(call: Call, bytes: Uint8Array, known: Protocol): void {
   const originalRequest = fromBinary(ServerReflectionRequestSchema, bytes);
   const reply = create(ServerReflectionResponseSchema, {
     validHost: originalRequest.host,

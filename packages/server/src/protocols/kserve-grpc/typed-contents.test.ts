@@ -9,20 +9,20 @@ import { fillTyped, findContents, typedByteLength } from "./typed-contents.ts";
 
 function filled(bytes: Uint8Array, datatype: Datatype): Uint8Array {
   const buffer = Buffer.from(bytes);
-  const [contents] = whole(findContents([{ bytes: buffer, at: 0, end: buffer.length }]));
+  const [contents] = complete(findContents([{ bytes: buffer, at: 0, end: buffer.length }]));
   if (contents === undefined) return new Uint8Array(0);
   const into = new Uint8Array(typedByteLength(contents, datatype));
-  whole(fillTyped(contents, datatype, into));
+  complete(fillTyped(contents, datatype, into));
   return into;
 }
 
 const asMessage = (init: MessageInitShape<typeof InferTensorContentsSchema>) =>
   toBinary(InferTensorContentsSchema, create(InferTensorContentsSchema, init));
 
-function whole<Value>(pieces: Generator<void, Value>): Value {
-  let piece = pieces.next();
-  while (piece.done !== true) piece = pieces.next();
-  return piece.value;
+function complete<Value>(chunks: Generator<void, Value>): Value {
+  let chunk = chunks.next();
+  while (chunk.done !== true) chunk = chunks.next();
+  return chunk.value;
 }
 
 test("integers of every width are decoded as they were encoded", () => {
@@ -66,7 +66,7 @@ test("of several content fields the one with the lowest number is used, and a fi
     Buffer.from([0x0a, 0]),
     asMessage({ bytesContents: [Buffer.from("x")] }),
   ]);
-  const found = whole(findContents([{ bytes, at: 0, end: bytes.length }]));
+  const found = complete(findContents([{ bytes, at: 0, end: bytes.length }]));
   assert.deepEqual(
     found.map(({ field, elementCount }) => [field.kind, elementCount]),
     [
@@ -79,7 +79,7 @@ test("of several content fields the one with the lowest number is used, and a fi
 
 test("a packed field that ends within an element is rejected as invalid protobuf", () => {
   const cut = Buffer.from([0x32, 5, 0, 0, 0, 0, 0]);
-  assert.throws(() => whole(findContents([{ bytes: cut, at: 0, end: cut.length }])), GrpcError);
+  assert.throws(() => complete(findContents([{ bytes: cut, at: 0, end: cut.length }])), GrpcError);
 });
 
 test("unpacked elements are read like packed ones", () => {
@@ -105,9 +105,9 @@ test("any bytes are rejected as invalid protobuf, or decoded to a tensor of the 
     fc.property(fc.uint8Array({ maxLength: 60 }), (bytes) => {
       const buffer = Buffer.from(bytes);
       try {
-        for (const contents of whole(findContents([{ bytes: buffer, at: 0, end: buffer.length }]))) {
+        for (const contents of complete(findContents([{ bytes: buffer, at: 0, end: buffer.length }]))) {
           const datatype = datatypes[contents.field.kind]!;
-          whole(fillTyped(contents, datatype, new Uint8Array(typedByteLength(contents, datatype))));
+          complete(fillTyped(contents, datatype, new Uint8Array(typedByteLength(contents, datatype))));
         }
       } catch (error) {
         assert.ok(error instanceof GrpcError, String(error));

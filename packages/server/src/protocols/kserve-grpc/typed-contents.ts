@@ -37,7 +37,7 @@ export interface TypedContents {
 }
 
 /** Bytes that are processed between two event loop ticks, which takes some tenths of a millisecond. */
-const pieceBytes = 32 * 1024;
+const chunkBytes = 32 * 1024;
 /** Estimated time to read a value that is not packed, as the number of bytes of packed values that take the same time. */
 const valueBytes = 16;
 
@@ -83,9 +83,9 @@ function* eachField(spans: readonly Span[], visit: VisitField): Generator<void, 
         throw malformedMessageError("a packed field is cut off");
       do {
         const from = reader.at;
-        visit(number, field, reader, isDivisible ? Math.min(valueEnd, from + pieceBytes) : valueEnd);
+        visit(number, field, reader, isDivisible ? Math.min(valueEnd, from + chunkBytes) : valueEnd);
         done += reader.at - from + valueBytes;
-        if (done < pieceBytes) continue;
+        if (done < chunkBytes) continue;
         done = 0;
         yield;
       } while (reader.at < valueEnd);

@@ -17,23 +17,23 @@ export type CallHandler = (call: Call) => void;
  */
 export function unaryMethod<const Method extends DescMethod>(
   method: Method,
-  answer: (
+  sendResponse: (
     request: MessageShape<Method["input"]>,
     call: Call,
   ) => MessageInitShape<Method["output"]> | Promise<MessageInitShape<Method["output"]>>,
 ): CallHandler {
   return (call) => {
-    let hasBegun = false;
+    let hasStarted = false;
     call.receive({
       begin: (byteLength) => {
-        if (hasBegun) throw tooMany();
-        hasBegun = true;
+        if (hasStarted) throw tooMany();
+        hasStarted = true;
         return bufferMessage(call, byteLength, (bytes) => {
-          respond(call, method, bytes, answer).catch((error: unknown) => call.fail(error));
+          respond(call, method, bytes, sendResponse).catch((error: unknown) => call.fail(error));
         });
       },
       halfClosed: () => {
-        if (!hasBegun) throw new GrpcError("INTERNAL", "the method takes one request message; none was sent");
+        if (!hasStarted) throw new GrpcError("INTERNAL", "the method takes one request message; none was sent");
       },
     });
   };
@@ -43,12 +43,12 @@ async function respond<Method extends DescMethod>(
   call: Call,
   method: Method,
   bytes: Uint8Array,
-  answer: (
+  sendResponse: (
     request: MessageShape<Method["input"]>,
     call: Call,
   ) => MessageInitShape<Method["output"]> | Promise<MessageInitShape<Method["output"]>>,
 ): Promise<void> {
-  const reply = create(method.output, await answer(parse(method, bytes), call));
+  const reply = create(method.output, await sendResponse(parse(method, bytes), call));
   await call.sendCompressed([toBinary(method.output, reply)], () => {});
   call.finish("OK");
 }

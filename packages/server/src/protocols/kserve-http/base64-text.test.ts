@@ -14,17 +14,17 @@ function decoded(json: string, signal = new AbortController().signal): Promise<U
 test("a long text is decoded completely, one chunk for each event loop tick", async () => {
   const content = randomBytes(2_000_003);
   const text = content.toString("base64");
-  let turns = 0;
+  let tickCount = 0;
   let isOver = false;
-  const turn = () => {
-    turns += 1;
-    if (!isOver) setImmediate(turn);
+  const release = () => {
+    tickCount += 1;
+    if (!isOver) setImmediate(release);
   };
-  setImmediate(turn);
-  const whole = await decoded(JSON.stringify(text));
+  setImmediate(release);
+  const complete = await decoded(JSON.stringify(text));
   isOver = true;
-  assert.ok(Buffer.from(whole).equals(content));
-  assert.ok(turns >= text.length / decodeChunkBytes, `${turns} turns`);
+  assert.ok(Buffer.from(complete).equals(content));
+  assert.ok(tickCount >= text.length / decodeChunkBytes, `${tickCount} turns`);
 });
 
 test("escapes are read at any end of a chunk, with and without padding", async () => {
@@ -51,8 +51,8 @@ test("invalid base64 is rejected in every chunk", async () => {
 });
 
 test("a client that disconnects stops the decoding", async () => {
-  const leaving = new AbortController();
-  const whole = decoded(JSON.stringify("A".repeat(3 * decodeChunkBytes)), leaving.signal);
-  leaving.abort(new Error("left"));
-  await assert.rejects(whole, { message: "left" });
+  const disconnect = new AbortController();
+  const complete = decoded(JSON.stringify("A".repeat(3 * decodeChunkBytes)), disconnect.signal);
+  disconnect.abort(new Error("left"));
+  await assert.rejects(complete, { message: "left" });
 });

@@ -49,7 +49,7 @@ class Base64Decoding {
 
   /** Decodes one chunk; returns true at the end of the text. */
   advance(): boolean {
-    const text = this.#rest + this.#piece();
+    const text = this.#rest + this.#segment();
     const isLast = this.#at >= this.#end;
     // Padding encodes no data, and is only valid at the end.
     const known = isLast ? text.replace(/=+$/, "") : text;
@@ -66,14 +66,14 @@ class Base64Decoding {
     return this.#content.subarray(0, this.#length);
   }
 
-  #piece(): string {
+  #segment(): string {
     const { bytes } = this.#scanner;
     const until = Math.min(this.#end, this.#at + decodeChunkBytes);
     const escapeAt = bytes.subarray(this.#at, until).indexOf(0x5c);
     if (escapeAt === -1) {
-      const piece = latin1(bytes.subarray(this.#at, until));
+      const segment = latin1(bytes.subarray(this.#at, until));
       this.#at = until;
-      return piece;
+      return segment;
     }
     return this.#unescaped(until);
   }

@@ -12,7 +12,7 @@ import { RawConnection, sendRawRequest, post } from "../raw-client.ts";
 import { openKserveHttp } from "./index.ts";
 import type { Listener } from "../listener.ts";
 
-interface Answer {
+interface ReceivedResponse {
   readonly name: string;
   readonly request: string;
   readonly status: number;
@@ -22,9 +22,9 @@ interface Answer {
 }
 
 /** Recorded requests and the responses of tritonserver 2.51 with the same models; bytes are latin1. */
-const answers = JSON.parse(
+const results = JSON.parse(
   readFileSync(new URL("../../../../../conformance/vectors/kserve-http-answers.json", import.meta.url), "utf8"),
-) as readonly Answer[];
+) as readonly ReceivedResponse[];
 
 const engine = new FakeEngine();
 addUsualModels(engine);
@@ -68,7 +68,7 @@ const outOfRange = new Set([
 ]);
 
 describe("an integer that its datatype does not hold is rejected", () => {
-  for (const { name, request } of answers.filter((answer) => outOfRange.has(answer.name))) {
+  for (const { name, request } of results.filter((response) => outOfRange.has(response.name))) {
     test(name, async () => {
       const [datatype, value] = name.split(" ");
       const { status, body } = await sendRawRequest(port, request);
@@ -79,23 +79,23 @@ describe("an integer that its datatype does not hold is rejected", () => {
 });
 
 describe("other responses equal those of tritonserver 2.51", () => {
-  for (const answer of answers.filter(({ name }) => !outOfRange.has(name))) {
-    test(answer.name, async () => {
-      const reply = await sendRawRequest(port, answer.request);
-      assert.equal(reply.body, answer.body);
-      assert.equal(reply.status, answer.status);
-      assert.equal(reply.headers.get("content-type"), answer.contentType);
-      assert.equal(reply.headers.get("inference-header-content-length") ?? "", answer.jsonBytes);
+  for (const response of results.filter(({ name }) => !outOfRange.has(name))) {
+    test(response.name, async () => {
+      const reply = await sendRawRequest(port, response.request);
+      assert.equal(reply.body, response.body);
+      assert.equal(reply.status, response.status);
+      assert.equal(reply.headers.get("content-type"), response.contentType);
+      assert.equal(reply.headers.get("inference-header-content-length") ?? "", response.jsonBytes);
       assert.equal(reply.headers.has("date"), false);
-      assert.equal(reply.headers.get("connection") === "close", answer.name === "conn close");
+      assert.equal(reply.headers.get("connection") === "close", response.name === "conn close");
     });
   }
 });
 
 const identity = (data: string, shape: string) =>
   `{"inputs":[{"name":"IN","shape":${shape},"datatype":"FP32","data":${data}}]}`;
-const binaryHeader = (bytes: number, wanted = true) =>
-  `{${wanted ? '"parameters":{"binary_data_output":true},' : ""}"inputs":[{"name":"IN","shape":[${bytes / 4}],"datatype":"FP32","parameters":{"binary_data_size":${bytes}}}]}`;
+const binaryHeader = (bytes: number, expected = true) =>
+  `{${expected ? '"parameters":{"binary_data_output":true},' : ""}"inputs":[{"name":"IN","shape":[${bytes / 4}],"datatype":"FP32","parameters":{"binary_data_size":${bytes}}}]}`;
 
 describe("routes", () => {
   const get = (path: string, headers = "") => sendRawRequest(port, `GET ${path} HTTP/1.1\r\n${headers}\r\n`);
@@ -182,17 +182,17 @@ describe("routes", () => {
   });
 
   test("a long body of a load is read in chunks, each in its own event loop tick", async (t) => {
-    const turns = t.mock.method(EventLoopQueue.prototype, "next");
+    const ticks = t.mock.method(EventLoopQueue.prototype, "next");
     const numbers = JSON.stringify(Array.from({ length: 300_000 }, (_, index) => index % 100));
     const body = `{"ignored":${numbers},"parameters":{"config":"{}","file:1/a":"aGk="}}`;
     const load = await sendRawRequest(port, post("/v2/repository/models/add_sub/load", body));
     assert.deepEqual([load.status, load.body, engine.calls.at(-1)], [200, "", "load add_sub {} 1/a=hi"]);
     const expected = Math.ceil(body.length / 2 ** 16);
-    assert.ok(turns.mock.callCount() >= expected, `${turns.mock.callCount()} turns of ${expected}`);
+    assert.ok(ticks.mock.callCount() >= expected, `${ticks.mock.callCount()} turns of ${expected}`);
     const torn = await sendRawRequest(port, post("/v2/repository/models/add_sub/load", body.slice(0, -1)));
     assert.deepEqual([torn.status, /failed to parse the request JSON buffer/.test(torn.body)], [500, true]);
-    const behind = await sendRawRequest(port, post("/v2/repository/models/add_sub/load", `${body} 1`));
-    assert.match(behind.body, /The document root must not be followed by other values/);
+    const lag = await sendRawRequest(port, post("/v2/repository/models/add_sub/load", `${body} 1`));
+    assert.match(lag.body, /The document root must not be followed by other values/);
   });
 
   test("bodies of index and unload requests, which have no files, have the limit of other JSON", async () => {
@@ -262,7 +262,7 @@ describe("inference bodies", () => {
     for (const cut of [1, 60, 170, 171, 260, 100_000, 1_500_001, request.length]) {
       connection.send(request.subarray(0, cut));
       // The server runs in this process. Within these event loop ticks, it reads the first part separately.
-      for (let turn = 0; turn < 4; turn++) await new Promise((resolve) => setImmediate(resolve));
+      for (let tick = 0; tick < 4; tick++) await new Promise((resolve) => setImmediate(resolve));
       connection.send(request.subarray(cut));
       const reply = (await connection.reply())!;
       const jsonBytes = Number(reply.headers.get("inference-header-content-length"));
@@ -361,8 +361,8 @@ describe("inference bodies", () => {
   test("classification of a batch takes each row's top values with their labels", async () => {
     const sixteen = `[${Array.from({ length: 16 }, (_, index) => index).join(",")}]`;
     const body = `{"inputs":[{"name":"INPUT0","shape":[2,16],"datatype":"FP32","data":[${sixteen},${sixteen}]},{"name":"INPUT1","shape":[2,16],"datatype":"FP32","data":[${sixteen},${sixteen}]}],"outputs":[{"name":"OUTPUT1","parameters":{"classification":1}}]}`;
-    const { body: answer } = await sendRawRequest(port, post("/v2/models/add_sub/infer", body));
-    assert.match(answer, /"datatype":"BYTES","shape":\[2,1\],"data":\["0.000000:0:l0","0.000000:0:l0"\]/);
+    const { body: response } = await sendRawRequest(port, post("/v2/models/add_sub/infer", body));
+    assert.match(response, /"datatype":"BYTES","shape":\[2,1\],"data":\["0.000000:0:l0","0.000000:0:l0"\]/);
   });
 
   test("a full arena is a 503 after the body was read, and the connection stays open", async () => {

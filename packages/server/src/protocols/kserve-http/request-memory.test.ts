@@ -112,9 +112,9 @@ test("bodies of unknown length reserve memory as they grow: together they stay w
     connections.map(async (connection) => {
       connection.send(chunkedHead(url));
       const reply = connection.reply();
-      const told = new AbortController();
-      void reply.then(() => told.abort());
-      for (let sent = 0; sent < 200 && !told.signal.aborted; sent++) {
+      const reported = new AbortController();
+      void reply.then(() => reported.abort());
+      for (let sent = 0; sent < 200 && !reported.signal.aborted; sent++) {
         connection.send(chunk(16 * 1024));
         await new Promise((resolve) => setImmediate(resolve));
         assert.ok(serving.budget.usedBytes <= serving.budget.bytesMax + 40 * 4096);
@@ -133,10 +133,10 @@ test("bodies of unknown length reserve memory as they grow: together they stay w
 test("a small body that inflates beyond the memory budget is rejected while it inflates, not afterwards", async () => {
   await using serving = await serve(4 * mebibyte);
   const bomb = gzipSync(Buffer.alloc(50 * mebibyte, " "));
-  const answers = await Promise.all(
+  const responses = await Promise.all(
     Array.from({ length: 20 }, () => sendRawRequest(serving.port, post(url, bomb, "Content-Encoding: gzip\r\n"))),
   );
-  for (const { status, body } of answers) {
+  for (const { status, body } of responses) {
     assert.ok(status === 503 || status === 413, body);
     assert.match(body, /memory for (all )?requests in flight/);
   }

@@ -254,10 +254,10 @@ export function kserveHandler(options: KserveRoutesOptions): (exchange: Exchange
         route.errorType,
       );
     }
-    const answer = Object.hasOwn(route.methods, exchange.method) ? route.methods[exchange.method] : undefined;
-    if (answer === undefined) return replyError(exchange, 405, "Method Not Allowed", route.errorType);
+    const response = Object.hasOwn(route.methods, exchange.method) ? route.methods[exchange.method] : undefined;
+    if (response === undefined) return replyError(exchange, 405, "Method Not Allowed", route.errorType);
     try {
-      return answer(exchange, values)?.catch((error: unknown) => refuse(exchange, error, route.errorType));
+      return response(exchange, values)?.catch((error: unknown) => refuse(exchange, error, route.errorType));
     } catch (error) {
       refuse(exchange, error, route.errorType);
     }

@@ -16,10 +16,10 @@ const contentType = "text/plain; charset=utf-8";
 
 /** Binds the metrics listener (Triton's port 8002). */
 export function openMetricsHttp(options: MetricsHttpOptions): Promise<Listener> {
-  return openHttpListener({ ...options, handle: (exchange) => answer(exchange, options.text) });
+  return openHttpListener({ ...options, handle: (exchange) => respond(exchange, options.text) });
 }
 
-async function answer(exchange: Exchange, text: MetricsHttpOptions["text"]): Promise<void> {
+async function respond(exchange: Exchange, text: MetricsHttpOptions["text"]): Promise<void> {
   if (exchange.method !== "GET") return replyError(exchange, 405, "Method Not Allowed");
   if (exchange.path !== "/metrics" && exchange.path !== "/metrics/") return replyError(exchange, 404, "Not Found");
   const body = Buffer.from(await text());

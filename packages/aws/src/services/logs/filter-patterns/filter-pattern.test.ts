@@ -119,15 +119,15 @@ test("matching takes time linear in the length of hostile messages and patterns"
 });
 
 const letters = fc.array(fc.constantFrom("a", "b", "1", "-"), { maxLength: 12 }).map((all) => all.join(""));
-const piece = fc
+const chunk = fc
   .tuple(
     fc.constantFrom("a", "b", ".", "[ab]", "[^a]", "\\d", "\\w", "\\-"),
     fc.constantFrom("", "*", "+", "?", "{2}", "{1,2}", "{0,}"),
   )
   .map((parts) => parts.join(""));
 const alternative = fc
-  .tuple(fc.constantFrom("", "^"), fc.array(piece, { minLength: 1, maxLength: 5 }), fc.constantFrom("", "$"))
-  .map(([start, pieces, end]) => `${start}${pieces.join("")}${end}`);
+  .tuple(fc.constantFrom("", "^"), fc.array(chunk, { minLength: 1, maxLength: 5 }), fc.constantFrom("", "$"))
+  .map(([start, segments, end]) => `${start}${segments.join("")}${end}`);
 
 test("property: short regular expressions match exactly the messages that JavaScript's RegExp matches", () => {
   fc.assert(
@@ -147,7 +147,7 @@ test("property: long regular expressions over every kind of character match exac
   );
   // Generates only few elements, because JavaScript's RegExp, which this test compares with, tries all ways to split
   // the characters among repetitions.
-  const some = fc.array(piece, { maxLength: 2 }).map((all) => all.join(""));
+  const some = fc.array(chunk, { maxLength: 2 }).map((all) => all.join(""));
   const long = fc
     .tuple(fc.constantFrom("", "^"), some, many, some, fc.constantFrom("", "$"))
     .map(([start, before, [repeated, count], after, end]) => ({
@@ -177,8 +177,8 @@ test("property: long regular expressions over every kind of character match exac
 test("property: wildcards match exactly the messages that the equivalent regular expression matches", () => {
   const pattern = fc.array(fc.constantFrom("a", "b", "*"), { maxLength: 8 }).map((all) => all.join(""));
   fc.assert(
-    fc.property(pattern, letters, (given, message) => {
-      assert.equal(compileWildcards(given)(message), new RegExp(`^${given.replaceAll("*", ".*")}$`).test(message));
+    fc.property(pattern, letters, (input, message) => {
+      assert.equal(compileWildcards(input)(message), new RegExp(`^${input.replaceAll("*", ".*")}$`).test(message));
     }),
     { numRuns: 2000 },
   );

@@ -68,12 +68,12 @@ function searchIn(alternatives: readonly PatternAlternative[]): (message: string
     let { low: enterLow, high: enterHigh } = enterAtStart;
     for (let index = 0; index < message.length; index++) {
       const code = message.charCodeAt(index);
-      const taken = code < 128 ? (ofAscii[code] as number) : classOf(code);
+      const used = code < 128 ? (ofAscii[code] as number) : classOf(code);
       // Advances each step whose successor accepts this character, and keeps each repeating step that accepts it.
       const fromLow = low >>> 31;
-      low = (((low << 1) & ~first.low) | enterLow | (low & repeats.low)) & (takesLow[taken] as number);
+      low = (((low << 1) & ~first.low) | enterLow | (low & repeats.low)) & (takesLow[used] as number);
       high =
-        ((((high << 1) | fromLow) & ~first.high) | enterHigh | (high & repeats.high)) & (takesHigh[taken] as number);
+        ((((high << 1) | fromLow) & ~first.high) | enterHigh | (high & repeats.high)) & (takesHigh[used] as number);
       // Skips optional steps: the addition carries each bit through all consecutive ones.
       const ontoLow = (low << 1) & passed.low;
       low |= passed.low & (~(passed.low + ontoLow) | ontoLow);

@@ -110,13 +110,13 @@ function selector(text: PatternText): readonly Step[] {
       steps.push(key === "*" ? null : key);
       continue;
     }
-    const place = text.match(/\.?\[\s*(?:(\d{1,9})|(\*)|"((?:[^"\\]|\\.)*)"|'((?:[^'\\]|\\.)*)')\s*\]/s);
-    if (place === null) break;
-    const name = place[3] ?? place[4];
+    const location = text.match(/\.?\[\s*(?:(\d{1,9})|(\*)|"((?:[^"\\]|\\.)*)"|'((?:[^'\\]|\\.)*)')\s*\]/s);
+    if (location === null) break;
+    const name = location[3] ?? location[4];
     steps.push(
-      place[1] !== undefined
-        ? Number(place[1])
-        : place[2] !== undefined
+      location[1] !== undefined
+        ? Number(location[1])
+        : location[2] !== undefined
           ? null
           : (name ?? "").replaceAll(/\\(.)/gs, "$1"),
     );

@@ -19,9 +19,9 @@ function splitAlternatives(source: string): readonly string[] {
   const parts = source.match(/(?:\\.|\[(?:\\.|[^\]\\])*\]|[^|\\[])+|\|/gs) ?? [];
   if (parts.join("") !== source) throw invalidPattern(`the regular expression ${source} is not complete`);
   const found: string[] = [""];
-  for (const part of parts) {
-    if (part === "|") found.push("");
-    else found[found.length - 1] += part;
+  for (const segment of parts) {
+    if (segment === "|") found.push("");
+    else found[found.length - 1] += segment;
   }
   return found;
 }
@@ -31,14 +31,14 @@ function parseAlternative(source: string): PatternAlternative {
   const toEnd = /(?:^|[^\\])(?:\\\\)*\$$/.test(source);
   const inner = source.slice(fromStart ? 1 : 0, toEnd ? -1 : undefined);
   const steps: PatternStep[] = [];
-  const piece = /(\\.|\[(?:\\.|[^\]\\])+\]|[^\\[\](){}*+?|])([*+?]|\{(\d{1,3})(?:(,)(\d{1,3})?)?\})?/gsy;
+  const chunk = /(\\.|\[(?:\\.|[^\]\\])+\]|[^\\[\](){}*+?|])([*+?]|\{(\d{1,3})(?:(,)(\d{1,3})?)?\})?/gsy;
   let at = 0;
   while (at < inner.length) {
-    piece.lastIndex = at;
-    const match = piece.exec(inner);
+    chunk.lastIndex = at;
+    const match = chunk.exec(inner);
     if (match === null)
       throw invalidPattern(`the regular expression ${source} has an unsupported character at ${at + 1}`);
-    at = piece.lastIndex;
+    at = chunk.lastIndex;
     const takes = parseAtom(match[1] as string);
     const { least, most } = repetition(match);
     if (most !== null && most < least)

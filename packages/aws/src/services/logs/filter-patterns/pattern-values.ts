@@ -46,17 +46,17 @@ function takeAnyValue(text: PatternText): PatternValue {
  * literals one after the other, so the time is linear in the text.
  */
 export function compileWildcards(pattern: string): (text: string) => boolean {
-  const pieces = pattern.split("*");
-  const [first = "", ...rest] = pieces;
+  const segments = pattern.split("*");
+  const [first = "", ...rest] = segments;
   const last = rest.pop();
   if (last === undefined) return (text) => text === first;
   return (text) => {
     if (!text.startsWith(first)) return false;
     let at = first.length;
-    for (const piece of rest) {
-      const found = text.indexOf(piece, at);
+    for (const segment of rest) {
+      const found = text.indexOf(segment, at);
       if (found === -1) return false;
-      at = found + piece.length;
+      at = found + segment.length;
     }
     return text.length - last.length >= at && text.endsWith(last);
   };

@@ -24,8 +24,8 @@ const refusedMembers: readonly UnsupportedMember[] = [
   { path: "emitSystemFieldDimensions", harmless: (value) => Array.isArray(value) && value.length === 0 },
 ];
 
-export function metricFilterOperations(parts: MetricFilterDependencies) {
-  const { logs, metricFilters, clock } = parts;
+export function metricFilterOperations(dependencies: MetricFilterDependencies) {
+  const { logs, metricFilters, clock } = dependencies;
   const resource = ({ logGroupName }: { readonly logGroupName: string }, context: CallContext) =>
     `${logsArnPrefix(context)}${logGroupName}`;
   return {
@@ -66,9 +66,9 @@ export function metricFilterOperations(parts: MetricFilterDependencies) {
 }
 
 function recordOf(input: PutInput, nowMs: number): MetricFilterRecord {
-  const [given] = input.metricTransformations;
-  if (given === undefined) throw invalid("metricTransformations must contain exactly one metric transformation.");
-  const { metricNamespace: namespace, metricName: name, dimensions = {}, defaultValue = null } = given;
+  const [argument] = input.metricTransformations;
+  if (argument === undefined) throw invalid("metricTransformations must contain exactly one metric transformation.");
+  const { metricNamespace: namespace, metricName: name, dimensions = {}, defaultValue = null } = argument;
   if (namespace.startsWith("AWS/")) throw invalid(`The namespace ${namespace} is reserved for CloudWatch.`);
   if (Object.keys(dimensions).length > dimensionsMax)
     throw invalid(`A metric can have at most ${dimensionsMax} dimensions.`);
@@ -81,7 +81,7 @@ function recordOf(input: PutInput, nowMs: number): MetricFilterRecord {
     name: input.filterName,
     pattern: input.filterPattern,
     createdMs: nowMs,
-    metric: { namespace, name, value: given.metricValue, defaultValue, unit: given.unit ?? "None", dimensions },
+    metric: { namespace, name, value: argument.metricValue, defaultValue, unit: argument.unit ?? "None", dimensions },
   };
 }
 

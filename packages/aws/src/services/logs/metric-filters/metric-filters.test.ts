@@ -13,7 +13,7 @@ const filter = (name: string, group = "g"): MetricFilterRecord => ({
   metric: { namespace: "N", name, value: "2", defaultValue: null, unit: "None", dimensions: {} },
 });
 
-function world() {
+function fixture() {
   const kept = new Map<string, MetricFilterRecord>();
   const recorded: string[] = [];
   const disk = { isFull: false };
@@ -29,9 +29,9 @@ function world() {
   const store = {
     all: async () => [...kept.values()],
     put,
-    deleteAll: async (gone: readonly string[]) => {
+    deleteAll: async (removed: readonly string[]) => {
       write();
-      for (const key of gone) kept.delete(key);
+      for (const key of removed) kept.delete(key);
     },
   };
   const open = () =>
@@ -44,8 +44,8 @@ function world() {
           if (!groups.has(group)) throw new AwsError("ResourceNotFoundException", "no such group");
           return null;
         },
-        follow(given) {
-          follower = given;
+        follow(input) {
+          follower = input;
           return { [Symbol.dispose]: () => void (follower = null) };
         },
       },
@@ -54,7 +54,7 @@ function world() {
       },
       logger: silentLogger,
     });
-  const tell = async (group: string, ...messages: readonly string[]) => {
+  const report = async (group: string, ...messages: readonly string[]) => {
     if (follower?.wants(group, "s") !== true) return;
     await follower.receive(
       group,
@@ -62,21 +62,21 @@ function world() {
       messages.map((message) => ({ timestampMs: 7, message })),
     );
   };
-  return { open, write: tell, recorded, kept, disk, groups };
+  return { open, write: report, recorded, kept, disk, groups };
 }
 
 test("PutMetricFilter rejects a metric value outside of CloudWatch's range", async () => {
-  const at = world();
+  const at = fixture();
   using filters = await at.open();
   const { metric } = filter("a");
   for (const other of [{ value: "1e300" }, { value: "-Infinity" }, { defaultValue: 1e300 }]) {
-    const given = { ...filter("a"), metric: { ...metric, ...other } };
-    await assert.rejects(filters.put(given), { code: "InvalidParameterException", message: /2\^360/ });
+    const input = { ...filter("a"), metric: { ...metric, ...other } };
+    await assert.rejects(filters.put(input), { code: "InvalidParameterException", message: /2\^360/ });
   }
 });
 
 test("metric filters work after a restart, except for stored filters that are no longer valid", async () => {
-  const at = world();
+  const at = fixture();
   {
     using filters = await at.open();
     await filters.put(filter("a"));
@@ -93,7 +93,7 @@ test("metric filters work after a restart, except for stored filters that are no
 });
 
 test("a metric filter that could not be stored has no effect, and a second put of the same name replaces the first", async () => {
-  const at = world();
+  const at = fixture();
   using filters = await at.open();
   at.disk.isFull = true;
   await assert.rejects(filters.put(filter("a")), /the disk is full/);
@@ -107,7 +107,7 @@ test("a metric filter that could not be stored has no effect, and a second put o
 });
 
 test("the numbers of metric filters of a group and of all groups are limited", async () => {
-  const at = world();
+  const at = fixture();
   using filters = await at.open();
   const isRefused = (error: unknown) => error instanceof AwsError && error.code === "LimitExceededException";
   for (let index = 0; index < 100; index++) await filters.put(filter(`f${index}`));
@@ -120,7 +120,7 @@ test("the numbers of metric filters of a group and of all groups are limited", a
 });
 
 test("metric filters that a full disk kept from being deleted with their group are deleted later, at the latest on restart", async () => {
-  const at = world();
+  const at = fixture();
   using filters = await at.open();
   const [remove, create] = [async () => void at.groups.delete("g"), async () => void at.groups.add("g")];
   const stay = async () => {
@@ -148,7 +148,7 @@ test("metric filters that a full disk kept from being deleted with their group a
 });
 
 test("a failed creation or deletion of a group keeps its metric filters, and a missing group accepts none", async () => {
-  const at = world();
+  const at = fixture();
   using filters = await at.open();
   await filters.put(filter("a"));
   const fails = async () => Promise.reject(new Error("it is there"));

@@ -37,7 +37,7 @@ function store(eventCount: number, gate: Promise<void> = Promise.resolve()) {
   };
 }
 
-const asked: QueryInput = {
+const requested: QueryInput = {
   text: "stats count(*) as n",
   groups: ["g"],
   accountId: "1",
@@ -60,7 +60,7 @@ const opened = (from: ReturnType<typeof store>, clock = new HandTimers()) =>
 test("a Logs Insights query goes from Scheduled to Complete, reads all pages of its time range, and has rows and statistics", async () => {
   const from = store(4500);
   await using queries = opened(from);
-  const id = queries.start(asked);
+  const id = queries.start(requested);
   assert.equal(queries.get(id)?.state.at, "Scheduled");
   const query = await ended(queries, id);
   assert.deepEqual(query?.state, { at: "Complete", result: { rows: [[["n", "4500"]]], recordsMatched: 4500 } });
@@ -73,28 +73,28 @@ test("a stopped query is Cancelled, a query beyond its time limit is Timeout, an
   const gate = Promise.withResolvers<void>();
   const clock = new HandTimers();
   await using queries = opened(store(10, gate.promise), clock);
-  const stopped = queries.start(asked);
+  const stopped = queries.start(requested);
   assert.equal(queries.stop(stopped), true);
-  const late = queries.start(asked);
+  const late = queries.start(requested);
   for (const fire of clock.timers) fire();
   gate.resolve();
   assert.equal((await ended(queries, late))?.state.at, "Timeout");
   assert.equal((await ended(queries, stopped))?.state.at, "Cancelled");
   await using many = opened(store(10_001));
-  const large = await ended(many, many.start({ ...asked, text: "stats count(*) by @timestamp" }));
+  const large = await ended(many, many.start({ ...requested, text: "stats count(*) by @timestamp" }));
   assert.equal(large?.state.at, "Failed");
 });
 
 test("at most 30 queries run at a time, and the newest 100 ended queries are kept", async () => {
   const gate = Promise.withResolvers<void>();
   await using queries = opened(store(0, gate.promise));
-  const ids = Array.from({ length: 30 }, () => queries.start(asked));
+  const ids = Array.from({ length: 30 }, () => queries.start(requested));
   assert.throws(
-    () => queries.start(asked),
+    () => queries.start(requested),
     (error) => error instanceof AwsError && error.code === "LimitExceededException",
   );
   for (const id of ids) queries.stop(id);
-  for (let index = 0; index < 100; index++) queries.stop(queries.start(asked));
+  for (let index = 0; index < 100; index++) queries.stop(queries.start(requested));
   assert.equal(queries.list().length, 100);
   assert.equal(queries.get(ids[0] as string), null);
   gate.resolve();

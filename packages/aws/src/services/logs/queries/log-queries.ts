@@ -82,7 +82,7 @@ export class LogQueries implements AsyncDisposable {
   }
 
   /** Starts a query. Throws AwsError if too many queries are running or queued. */
-  start(asked: QueryInput): string {
+  start(requested: QueryInput): string {
     if (this.list().filter(isUnderWay).length >= underWayMax) {
       throw new AwsError(
         "LimitExceededException",
@@ -93,7 +93,7 @@ export class LogQueries implements AsyncDisposable {
     const stop = new AbortController();
     const query: LogQuery = {
       id: newId(),
-      input: asked,
+      input: requested,
       createdMs: clock.epochMs(),
       endedMs: null,
       state: { at: "Scheduled", stop },
@@ -117,14 +117,14 @@ export class LogQueries implements AsyncDisposable {
     return this.#tasks[Symbol.asyncDispose]();
   }
 
-  async #run({ id, input: asked, state }: LogQuery, signal: AbortSignal): Promise<void> {
+  async #run({ id, input: requested, state }: LogQuery, signal: AbortSignal): Promise<void> {
     const { clock, logger } = this.#options;
     using deadline = openDeadline({ clock, afterMs: runMsMax, signal });
     try {
       using _place = await this.#threads.acquire(deadline.signal);
       if ("stop" in state) this.#setState(id, { at: "Running", stop: state.stop });
-      const query = { text: asked.text, limit: asked.limit, nowMs: clock.epochMs() };
-      const result = await runQuery(query, this.#events(id, asked, deadline.signal), deadline.signal);
+      const query = { text: requested.text, limit: requested.limit, nowMs: clock.epochMs() };
+      const result = await runQuery(query, this.#events(id, requested, deadline.signal), deadline.signal);
       this.#setState(id, { at: "Complete", result });
     } catch (error) {
       if (deadline.hasExpired) return this.#setState(id, { at: "Timeout" });
@@ -155,11 +155,11 @@ export class LogQueries implements AsyncDisposable {
     }
   }
 
-  async *#events(id: string, asked: QueryInput, signal: AbortSignal): AsyncGenerator<readonly QueryEvent[]> {
+  async *#events(id: string, requested: QueryInput, signal: AbortSignal): AsyncGenerator<readonly QueryEvent[]> {
     const { store, clock } = this.#options;
-    const { startMs: startTimeMs, endMs: endTimeMs } = asked;
+    const { startMs: startTimeMs, endMs: endTimeMs } = requested;
     const read = { startTimeMs, endTimeMs, startFromHead: true, eventsMax: eventsPerRead };
-    for (const group of asked.groups) {
+    for (const group of requested.groups) {
       for (const stream of await store.streamNames(group, "")) {
         for (let token: string | null = null; ;) {
           await nextTurn(undefined, { signal });
@@ -170,7 +170,7 @@ export class LogQueries implements AsyncDisposable {
             ingestedMs: Math.min(timestampMs, clock.epochMs()),
             message,
             stream,
-            log: `${asked.accountId}:${group}`,
+            log: `${requested.accountId}:${group}`,
             pointer: Buffer.from(JSON.stringify([group, stream, eventId])).toString("base64"),
           }));
           this.#scanned(id, events);
@@ -195,11 +195,11 @@ function isUnderWay({ state }: LogQuery): boolean {
   return state.at === "Scheduled" || state.at === "Running";
 }
 
-function lengthOf({ state, input: asked }: LogQuery): number {
+function lengthOf({ state, input: query }: LogQuery): number {
   const rows = state.at === "Complete" ? state.result.rows : [];
   return rows.reduce(
     (sum, row) => row.reduce((all, [name, value]) => all + name.length + value.length, sum),
-    asked.text.length,
+    query.text.length,
   );
 }
 

@@ -21,8 +21,8 @@ const secondsMax = 100_000_000_000;
 
 const ownLanguage = { path: "queryLanguage", harmless: (value: unknown) => value === language };
 
-export function queryOperations(parts: QueryDependencies) {
-  const { queries } = parts;
+export function queryOperations(dependencies: QueryDependencies) {
+  const { queries } = dependencies;
   return {
     StartQuery: {
       // A caller with permission for only one of several groups must not query the others, so the ARN covers all
@@ -32,7 +32,7 @@ export function queryOperations(parts: QueryDependencies) {
         return others.length === 0 ? `${logsArnPrefix(context)}${first}` : `${logsArnPrefix(context)}*`;
       },
       unsupportedMembers: [ownLanguage],
-      handle: (input, context) => start(parts, input, context),
+      handle: (input, context) => start(dependencies, input, context),
     },
     GetQueryResults: {
       handle: async ({ queryId }) => printResults(existing(queries, queryId)),
@@ -80,8 +80,8 @@ function checkText(text: string): void {
 
 function groupsOf(input: StartInput): readonly string[] {
   const { logGroupName: name, logGroupNames: names, logGroupIdentifiers: identifiers } = input;
-  const given = [name === undefined ? undefined : [name], names, identifiers].filter((each) => each !== undefined);
-  const [groups, ...others] = given;
+  const value = [name === undefined ? undefined : [name], names, identifiers].filter((each) => each !== undefined);
+  const [groups, ...others] = value;
   if (groups === undefined || others.length > 0 || groups.length === 0) {
     throw invalid("Exactly one of logGroupName, logGroupNames and logGroupIdentifiers must be given.");
   }
@@ -91,7 +91,7 @@ function groupsOf(input: StartInput): readonly string[] {
 const milliseconds = (time: number) => (time < secondsMax ? time * 1000 : time);
 
 function printResults(query: LogQuery) {
-  const { state, statistics, input: asked } = query;
+  const { state, statistics, input: requested } = query;
   const { rows, recordsMatched } = state.at === "Complete" ? state.result : { rows: [], recordsMatched: 0 };
   return {
     queryLanguage: language,
@@ -101,7 +101,7 @@ function printResults(query: LogQuery) {
       recordsMatched,
       estimatedRecordsSkipped: 0,
       estimatedBytesSkipped: 0,
-      logGroupsScanned: asked.groups.length,
+      logGroupsScanned: requested.groups.length,
       resultCount: rows.length,
     },
     status: state.at,
@@ -109,24 +109,26 @@ function printResults(query: LogQuery) {
 }
 
 function describe(queries: LogQueries, input: LogsInputs["DescribeQueriesRequest"]) {
-  const wanted = queries
+  const desired = queries
     .list()
     .filter(({ state }) => input.status === undefined || state.at === input.status)
-    .filter(({ input: asked }) => input.logGroupName === undefined || asked.groups.includes(input.logGroupName));
+    .filter(
+      ({ input: requested }) => input.logGroupName === undefined || requested.groups.includes(input.logGroupName),
+    );
   const keyOf = (query: LogQuery) => `${String(query.createdMs).padStart(15, "0")} ${query.id}`;
-  const newestFirst = wanted.toSorted((a, b) => (keyOf(a) < keyOf(b) ? 1 : -1));
+  const newestFirst = desired.toSorted((a, b) => (keyOf(a) < keyOf(b) ? 1 : -1));
   const { nextToken: token, maxResults: countMax } = input;
   const listing = { operation: "DescribeQueries", input };
-  const asked = { countMax, pageMax: queriesPerPage, token, isDescending: true, listing, refusal: invalidLogToken };
-  const { page, next } = pageAfter(newestFirst, keyOf, asked);
+  const requested = { countMax, pageMax: queriesPerPage, token, isDescending: true, listing, refusal: invalidLogToken };
+  const { page, next } = pageAfter(newestFirst, keyOf, requested);
   return {
-    queries: page.map(({ id, input: asked, state, createdMs, endedMs, statistics }) => ({
+    queries: page.map(({ id, input: requested, state, createdMs, endedMs, statistics }) => ({
       queryLanguage: language,
       queryId: id,
-      queryString: asked.text,
+      queryString: requested.text,
       status: state.at,
       createTime: createdMs,
-      logGroupName: asked.groups.length === 1 ? asked.groups[0] : undefined,
+      logGroupName: requested.groups.length === 1 ? requested.groups[0] : undefined,
       queryDuration: endedMs === null ? undefined : endedMs - createdMs,
       bytesScanned: statistics.bytesScanned,
     })),

@@ -106,10 +106,10 @@ test("a framework is rejected for Python versions that have no wheels of it", as
 test("a framework is set up once, from a directory of wheels, and removed", async () => {
   const row = await framework("whole");
   const lines: string[] = [];
-  const wanted = options(row, lines);
-  const [place, same] = await Promise.all([addFramework(wanted), addFramework(wanted)]);
-  assert.deepEqual(place, same);
-  assert.equal(await versionIn(place.python, "tiny_torch"), "1.0");
+  const expected = options(row, lines);
+  const [location, same] = await Promise.all([addFramework(expected), addFramework(expected)]);
+  assert.deepEqual(location, same);
+  assert.equal(await versionIn(location.python, "tiny_torch"), "1.0");
   assert.deepEqual(
     lines.filter((line) => / of 2 /.test(line)),
     [
@@ -117,11 +117,11 @@ test("a framework is set up once, from a directory of wheels, and removed", asyn
       "2 of 2 (200 MiB of 400 MiB are already downloaded): tiny_torch 1.0",
     ],
   );
-  assert.deepEqual(await findFramework([wanted.directory], row), place);
-  assert.equal(await removeFramework(wanted), true);
-  assert.equal(await findFramework([wanted.directory], row), null);
-  assert.equal(await stat(place.directory).catch(() => null), null);
-  assert.equal(await removeFramework(wanted), false);
+  assert.deepEqual(await findFramework([expected.directory], row), location);
+  assert.equal(await removeFramework(expected), true);
+  assert.equal(await findFramework([expected.directory], row), null);
+  assert.equal(await stat(location.directory).catch(() => null), null);
+  assert.equal(await removeFramework(expected), false);
 });
 
 test("an interrupted installation continues, and a half-installed package is installed again", async () => {
@@ -140,12 +140,12 @@ test("an interrupted installation continues, and a half-installed package is ins
   await mkdir(info, { recursive: true });
   await writeFile(join(info, "METADATA"), "Metadata-Version: 2.1\nName: tiny_torch\nVersion: 1.0\n");
   const lines: string[] = [];
-  const place = await addFramework(options(row, lines));
+  const location = await addFramework(options(row, lines));
   assert.deepEqual(
     lines.filter((line) => / of 2 /.test(line)),
     ["2 of 2 (200 MiB of 400 MiB are already downloaded): tiny_torch 1.0"],
   );
-  assert.deepEqual(await Promise.all(["tiny_base", "tiny_torch"].map((name) => versionIn(place.python, name))), [
+  assert.deepEqual(await Promise.all(["tiny_base", "tiny_torch"].map((name) => versionIn(location.python, name))), [
     "1.0",
     "1.0",
   ]);
@@ -155,8 +155,8 @@ test("a wheel that differs from the lock is rejected, and accepted where any bui
   const row = await framework("sums", [{ name: "tiny_torch", sha256: "0".repeat(64) }]);
   await assert.rejects(addFramework(options(row, [])), /making the Python environment failed: .*pip install/s);
   assert.equal(await findFramework([join(directory, "frameworks")], row), null);
-  const place = await addFramework(options(row, [], { anyBuild: true }));
-  assert.equal(await versionIn(place.python, "tiny_torch"), "1.0");
+  const location = await addFramework(options(row, [], { anyBuild: true }));
+  assert.equal(await versionIn(location.python, "tiny_torch"), "1.0");
 });
 
 test("an environment that cannot be imported is not set up", async () => {
@@ -189,9 +189,9 @@ test("an environment below a data directory is found through the machine-wide li
   const row = await framework("linked");
   const machine = join(directory, "machine");
   const [first, second] = [join(directory, "first/frameworks"), join(directory, "second/frameworks")];
-  const place = await addFramework(options(row, [], { directory: first }));
+  const location = await addFramework(options(row, [], { directory: first }));
   assert.equal(await findFramework([second, machine], row), null);
-  await linkFramework(machine, row, place);
+  await linkFramework(machine, row, location);
   const found = await findFramework([second, machine], row);
   assert.equal(await versionIn(found!.python, "tiny_torch"), "1.0");
   await rm(first, { recursive: true });

@@ -53,21 +53,21 @@ const mebibyte = 2 ** 20;
  */
 export async function addFramework(options: AddOptions): Promise<FrameworkLocation> {
   const { directory, framework } = options;
-  const made = await findFramework([directory], framework);
-  if (made !== null) return made;
+  const created = await findFramework([directory], framework);
+  if (created !== null) return created;
   await makeDirectory(directory);
   using _turn = await acquireInstallLock(directory, options);
-  const place = await frameworkLocation(directory, framework);
-  if ((await findFramework([directory], framework)) !== null) return place;
+  const location = await frameworkLocation(directory, framework);
+  if ((await findFramework([directory], framework)) !== null) return location;
   try {
-    await install(place, options);
+    await install(location, options);
     // Environments for older versions of this product are not used any more.
-    await deleteEnvironments(directory, framework, place.directory);
+    await deleteEnvironments(directory, framework, location.directory);
   } catch (error) {
     options.signal.throwIfAborted();
-    throw asDiskError(error, `'${place.directory}'`);
+    throw asDiskError(error, `'${location.directory}'`);
   }
-  return place;
+  return location;
 }
 
 /**
@@ -84,16 +84,21 @@ export async function removeFramework(
   return await deleteEnvironments(directory, framework);
 }
 
-async function install(place: FrameworkLocation, options: AddOptions): Promise<void> {
+async function install(location: FrameworkLocation, options: AddOptions): Promise<void> {
   const { framework, signal, env, clock, onProgress } = options;
-  const installer = { directory: place.directory, packages: framework.packages, env, clock, onProgress, signal };
-  await refuseSmallDisk(place, options);
-  const making = { options, location: place, installer, install: await openEnvironment(place, installer, options) };
+  const installer = { directory: location.directory, packages: framework.packages, env, clock, onProgress, signal };
+  await refuseSmallDisk(location, options);
+  const making = {
+    options,
+    location,
+    installer,
+    install: await openEnvironment(location, installer, options),
+  };
   await (options.anyBuild ? installAnyBuild(making) : installLocked(making));
   await check(making);
-  const partial = join(place.directory, "ready.part");
+  const partial = join(location.directory, "ready.part");
   await writeFile(partial, `${framework.packages.join("\n")}\n`);
-  await rename(partial, join(place.directory, "ready"));
+  await rename(partial, join(location.directory, "ready"));
 }
 
 /** Checks the free disk space before anything is downloaded. Packages that an interrupted call has installed already use their space. */
@@ -134,11 +139,11 @@ async function openEnvironment(
 }
 
 /** Installs the files of the lock file in groups. Each installed group is recorded, and skipped after an interruption. */
-async function installLocked({ options, location: place, installer, install }: Making): Promise<void> {
+async function installLocked({ options, location, installer, install }: Making): Promise<void> {
   const groups = await readPins(options.framework.lock, process.arch);
   const total = groups.reduce((sum, { bytes }) => sum + bytes, 0);
   const [command, ...args] = install;
-  const note = join(place.directory, "installed");
+  const note = join(location.directory, "installed");
   const done = new Set((await readFile(note, "utf8").catch(() => "")).split("\n"));
   let before = 0;
   for (const [index, group] of groups.entries()) {
@@ -146,7 +151,7 @@ async function installLocked({ options, location: place, installer, install }: M
     if (!done.has(names)) {
       const share = `${inMebibytes(before)} of ${inMebibytes(total)} are already downloaded`;
       installer.onProgress(`${index + 1} of ${groups.length} (${share}): ${names}`);
-      const file = await requirementsFile(place, group, lockedLine);
+      const file = await requirementsFile(location, group, lockedLine);
       const own = ["--no-deps", "--only-binary", ":all:", "--require-hashes", "-r", file];
       // An interrupted call may have installed packages partially; these are installed again.
       await runInstaller(command, [...args, ...fromWheels(options), ...reinstalls(command), ...own], installer);
@@ -163,11 +168,11 @@ function reinstalls(command: string): readonly string[] {
   return command === "uv" ? ["--reinstall"] : ["--ignore-installed"];
 }
 
-async function installAnyBuild({ options, location: place, installer, install }: Making): Promise<void> {
+async function installAnyBuild({ options, location, installer, install }: Making): Promise<void> {
   const groups = await readPins(options.framework.lock, process.arch);
   const [command, ...args] = install;
   const pins = groups.flatMap((group) => group.pins);
-  const file = await requirementsFile(place, { pins, bytes: 0 }, constraintLine);
+  const file = await requirementsFile(location, { pins, bytes: 0 }, constraintLine);
   installer.onProgress(`installing ${options.framework.packages.join(", ")} from any publisher`);
   const own = ["--only-binary", ":all:", "--constraint", file, ...options.framework.packages];
   await runInstaller(command, [...args, ...fromWheels(options), ...own], installer);
@@ -189,10 +194,10 @@ async function requirementsFile(
 }
 
 /** Imports the packages, so that a broken installation fails here and not at the first model. */
-async function check({ options: { framework }, location: place, installer }: Making): Promise<void> {
+async function check({ options: { framework }, location, installer }: Making): Promise<void> {
   const ofPackages = (framework.imports ?? []).filter((name) => !name.startsWith("galatea_"));
   installer.onProgress(`importing ${ofPackages.join(", ") || framework.name}`);
-  await runInstaller(place.python, ["-c", ofPackages.map((name) => `import ${name}`).join("\n")], installer);
+  await runInstaller(location.python, ["-c", ofPackages.map((name) => `import ${name}`).join("\n")], installer);
 }
 
 function inMebibytes(bytes: number): string {

@@ -29,8 +29,8 @@ export interface AddedPackagesOptions {
  */
 export async function addPackages(options: AddedPackagesOptions): Promise<DirectoryLease> {
   const { framework, environments, kept, packages, signal } = options;
-  const place = await findFramework(environments, framework);
-  if (place === null)
+  const location = await findFramework(environments, framework);
+  if (location === null)
     throw new InferenceError(
       "UNAVAILABLE",
       `${framework.name}, which the packages are to be added to, is ${notInstalledText(environments, framework)}`,
@@ -38,7 +38,7 @@ export async function addPackages(options: AddedPackagesOptions): Promise<Direct
   const env = installerEnvironment(options.env);
   // The container's variables are part of the key, because they may name another package index.
   const identity = createHash("sha256")
-    .update(JSON.stringify([place.directory, packages, Object.entries(env).sort(([a], [b]) => (a < b ? -1 : 1))]))
+    .update(JSON.stringify([location.directory, packages, Object.entries(env).sort(([a], [b]) => (a < b ? -1 : 1))]))
     .digest("hex");
   const name = identity.slice(0, 32);
   try {
@@ -48,7 +48,7 @@ export async function addPackages(options: AddedPackagesOptions): Promise<Direct
     return await kept.hold(
       name,
       async (files) => {
-        await install(files, place.python, { ...options, env });
+        await install(files, location.python, { ...options, env });
         return null;
       },
       signal,

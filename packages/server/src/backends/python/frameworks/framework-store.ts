@@ -28,9 +28,9 @@ export async function findFramework(
   framework: Framework,
 ): Promise<FrameworkLocation | null> {
   for (const directory of directories) {
-    const place = await frameworkLocation(directory, framework);
-    const stamp = await stat(join(place.directory, "ready")).catch(() => null);
-    if (stamp?.isFile() === true) return place;
+    const location = await frameworkLocation(directory, framework);
+    const stamp = await stat(join(location.directory, "ready")).catch(() => null);
+    if (stamp?.isFile() === true) return location;
   }
   return null;
 }
@@ -45,11 +45,15 @@ export function notInstalledText(directories: readonly string[], { name }: Pick<
  * Creates a link in `directory`, which all servers search, to an environment in one data directory. Replaces a link to an environment that
  * was deleted.
  */
-export async function linkFramework(directory: string, framework: Framework, place: FrameworkLocation): Promise<void> {
+export async function linkFramework(
+  directory: string,
+  framework: Framework,
+  location: FrameworkLocation,
+): Promise<void> {
   const link = (await frameworkLocation(directory, framework)).directory;
   await makeDirectory(directory);
   const partial = `${link}.link-${randomUUID()}`;
-  await symlink(place.directory, partial);
+  await symlink(location.directory, partial);
   try {
     await rename(partial, link);
   } catch (error) {
@@ -81,9 +85,9 @@ export async function deleteEnvironments(
   const found = (await frameworkDirectories(directory, framework)).filter((one) => one !== kept);
   for (const one of found) {
     // The directory is renamed first, so that a partially deleted environment is never used.
-    const gone = one.includes(".gone-") ? one : `${one}.gone-${randomUUID()}`;
-    if (gone !== one) await rename(one, gone);
-    await rm(gone, { recursive: true, force: true });
+    const removed = one.includes(".gone-") ? one : `${one}.gone-${randomUUID()}`;
+    if (removed !== one) await rename(one, removed);
+    await rm(removed, { recursive: true, force: true });
   }
   return found.length > 0;
 }
