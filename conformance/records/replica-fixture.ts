@@ -49,16 +49,22 @@ export class Replica implements AsyncDisposable {
 
   /** Starts the process without waiting for it. */
   start(): void {
-    const { workspace: place, data, records, objects, flags = [] } = this.options;
+    const { workspace, data, records, objects, flags = [] } = this.options;
     const port = new URL(this.url).port;
-    const args = ["up", `--port=${port}`, `--data=${join(place.directory, data)}`, "--worker-write", place.meeting];
+    const args = [
+      "up",
+      `--port=${port}`,
+      `--data=${join(workspace.directory, data)}`,
+      "--worker-write",
+      workspace.meeting,
+    ];
     const more = [`--records=${records}`, `--objects=${objects}`, "--standby", "--instance-grace-secs=20", ...flags];
     const child = spawn(process.execPath, [main, ...args, ...more], {
       stdio: ["ignore", "pipe", "pipe"],
       env: {
         PATH: process.env["PATH"],
         HOME: process.env["HOME"],
-        TMPDIR: place.temporary,
+        TMPDIR: workspace.temporary,
         NODE_COMPILE_CACHE: compileCache,
         GALATEA_ACCESS_KEY_ID: credentials.accessKeyId,
         GALATEA_SECRET_ACCESS_KEY: credentials.secretAccessKey,

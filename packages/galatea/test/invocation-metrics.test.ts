@@ -22,7 +22,7 @@ test("a client that disconnects before the response, or while it sends its reque
   await using bench = await StreamFixture.open();
   await bench.deploy("e", "one");
   const waiting = post(bench);
-  waiting.end(JSON.stringify({ parts: ["x"], holds: true }));
+  waiting.end(JSON.stringify({ segments: ["x"], holds: true }));
   await eventually(() => bench.printed.includes("holds"));
   waiting.destroy();
   await eventually(() => sums(bench)[0] === 1);
@@ -44,7 +44,7 @@ test("a long response that fails after its first bytes counts a model error", as
   await using bench = await StreamFixture.open();
   await bench.deploy("e", "one");
   const request = post(bench);
-  request.end(JSON.stringify({ length: 2_000_000, parts: ["x".repeat(10_000)], ends: "breaks" }));
+  request.end(JSON.stringify({ length: 2_000_000, segments: ["x".repeat(10_000)], ends: "breaks" }));
   const [response] = (await once(request, "response")) as [IncomingMessage];
   assert.equal(response.statusCode, 200);
   await assert.rejects(response.toArray(), { code: "ECONNRESET" });

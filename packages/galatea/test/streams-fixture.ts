@@ -19,8 +19,8 @@ import { imaged, openHosting, owner, type HostingFixture } from "../../hosting/t
 import { createPlatformServer, listenOn, platformServerLimits, type PlatformServer } from "@galatea/aws/http-server";
 
 /**
- * A container that responds in chunks as its request says: `status` at once; `parts`, each in its chunk; then it
- * `holds` until its process gets SIGUSR2; then `more` parts; then it ends, or does as `ends` says. It prints how each
+ * A container that responds in chunks as its request says: `status` at once; `segments`, each in its chunk; then it
+ * `holds` until its process gets SIGUSR2; then `more` segments; then it ends, or does as `ends` says. It prints how each
  * response ended. `tiny` and `endless` are responses of a million chunks of one byte, and of one without an end.
  */
 const program = `
@@ -35,7 +35,7 @@ const server = createServer(async (request, response) => {
   if (request.url === "/ping") return response.end();
   let body = "";
   for await (const piece of request) body += piece;
-  const { status = 200, parts = [], holds, more = [], ends, tiny, endless, opens, closes, length } = JSON.parse(body);
+  const { status = 200, segments = [], holds, more = [], ends, tiny, endless, opens, closes, length } = JSON.parse(body);
   let sent = 0;
   response.on("close", () => console.log((response.writableFinished ? "whole " : "cut ") + sent));
   response.writeHead(status, {
@@ -63,7 +63,7 @@ const server = createServer(async (request, response) => {
     }
     return;
   }
-  await go(parts);
+  await go(segments);
   console.log("holds");
   if (holds) await new Promise((resolve) => held.add(resolve));
   await go(more);

@@ -1,4 +1,4 @@
-/** Answers in parts through the platform's port: real containers, and the JavaScript SDK's reader of event streams. */
+/** Responses in chunks through the platform: real containers, and the JavaScript SDK's reader of event streams. */
 import assert from "node:assert/strict";
 import { request } from "node:http";
 import { test } from "node:test";
@@ -102,7 +102,7 @@ test("a million chunks of one byte arrive completely in few events", async () =>
 test("the last container of a pipeline streams", async () => {
   await using bench = await StreamFixture.open();
   await bench.deploy("e", "one", "two");
-  const second = JSON.stringify({ parts: ["first"], holds: true, more: ["second"] });
+  const second = JSON.stringify({ segments: ["first"], holds: true, more: ["second"] });
   const stream = await bench.call("e", { segments: [second] });
   assert.equal(await stream.next(), "first");
   assert.equal(stream.output.ContentType, "text/x-two");

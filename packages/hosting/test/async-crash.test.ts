@@ -75,7 +75,7 @@ class CrashFixture implements AsyncDisposable {
     const documents = [...held.values()];
     const { ticket, bench } = this;
     const output = (await bench.object(ticket?.outputUrl ?? null))?.text;
-    const text = output === undefined ? undefined : (JSON.parse(output) as { readonly message: string }).message;
+    const text = output === undefined ? undefined : (JSON.parse(output) as { readonly word: string }).word;
     const reported = documents.filter(({ kind }) => kind === "told").map(({ body }) => body);
     return {
       requestCount: documents.filter(({ kind }) => kind.startsWith("async-")).length,
@@ -258,5 +258,5 @@ test("a record that cannot be read is retried, and one that stays unreadable is 
     assert.equal(await bench.object(left.outputUrl), null);
   }
   await using bench = await AsyncFixture.open({ documents });
-  assert.match((await bench.result(left)).text, /"said":"left"/);
+  assert.match((await bench.result(left)).text, /"word":"left"/);
 });

@@ -49,7 +49,7 @@ createServer(async (request, response) => {
     for (let left = Number(file); left > 0; left -= 65536) response.write(Buffer.alloc(Math.min(left, 65536), "l"));
     return response.end();
   }
-  response.end(JSON.stringify({ length: body.length, said: word, most, headers: request.headers }));
+  response.end(JSON.stringify({ length: body.length, word, most, headers: request.headers }));
 }).listen(socketPath);
 `;
 

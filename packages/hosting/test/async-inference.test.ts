@@ -22,8 +22,8 @@ test("responses to an input object and to an inline request are stored in S3 wit
   assert.match(first.outputUrl ?? "", /^s3:\/\/results\/out\/[0-9a-f-]{36}\.out$/);
   assert.match(first.failureUrl ?? "", /^s3:\/\/results\/bad\/[0-9a-f-]{36}-error\.out$/);
   const { ok, text, contentType } = await bench.result(first);
-  const { output: said, headers } = JSON.parse(text) as { output: string; headers: Record<string, string> };
-  assert.deepEqual([ok, contentType, said], [true, "text/x-said", "hello"]);
+  const { word, headers } = JSON.parse(text) as { word: string; headers: Record<string, string> };
+  assert.deepEqual([ok, contentType, word], [true, "text/x-said", "hello"]);
   assert.deepEqual(
     [headers["content-type"], headers["accept"], headers["x-amzn-sagemaker-inference-id"]],
     ["text/x-asked", "text/x-said", "mine"],
@@ -102,7 +102,7 @@ test("a failed request has a failure object with the model's response, and its t
   assert.equal((await bench.result(await bench.call("q", "fine"))).ok, true);
   await eventually(() => bench.messages.length === 4);
   const reported = bench.messages[3]?.message["responseBody"] as { content: string };
-  assert.equal((JSON.parse(Buffer.from(reported.content, "base64").toString()) as { output: string }).output, "fine");
+  assert.equal((JSON.parse(Buffer.from(reported.content, "base64").toString()) as { word: string }).word, "fine");
 });
 
 test("a request whose container ends runs again, and fails when the third container ends", async () => {

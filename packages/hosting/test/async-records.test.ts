@@ -91,7 +91,7 @@ test("two requests with one InferenceId are separate, each with its own output l
     tickets.map(async (ticket) => JSON.parse((await bench.result(ticket)).text) as object),
   );
   assert.deepEqual(
-    said.map((each) => (each as { said: string }).said),
+    said.map((each) => (each as { word: string }).word),
     ["one", "two"],
   );
   assert.ok(tickets.every(({ inferenceId }) => inferenceId === "same"));

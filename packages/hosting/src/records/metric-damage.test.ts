@@ -120,7 +120,7 @@ async function goesOn(directory: string): Promise<{ readonly reported: readonly 
 }
 
 test("undamaged metrics are all there, and nothing is logged", async () => {
-  assert.deepEqual(await goesOn(damaged(() => {})), { told: [], left: minuteCount * seriesCount });
+  assert.deepEqual(await goesOn(damaged(() => {})), { reported: [], left: minuteCount * seriesCount });
 });
 
 test("a damaged index of the metrics is detected at the start, and the snapshot's metrics are used", async () => {
