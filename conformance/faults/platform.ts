@@ -42,7 +42,7 @@ interface PlatformOptions {
 
 /** `galatea up` over its own data directory; it can be killed and started again. */
 export class Platform implements AsyncDisposable {
-  readonly place: Workspace;
+  readonly workspace: Workspace;
   readonly #flags: readonly string[];
   readonly #env: Environment;
   #running: Running;
@@ -51,11 +51,11 @@ export class Platform implements AsyncDisposable {
   runtime!: SageMakerRuntimeClient;
 
   private constructor(
-    place: Workspace,
+    workspace: Workspace,
     { flags, env }: Required<Pick<PlatformOptions, "flags" | "env">>,
     running: Running,
   ) {
-    this.place = place;
+    this.workspace = workspace;
     this.#flags = flags;
     this.#env = env;
     this.#running = running;
@@ -64,15 +64,15 @@ export class Platform implements AsyncDisposable {
 
   /** `prepare` runs before the start. Signatures are only verified on request, because most tests send requests that no SDK signs. */
   static async open(
-    prepare: (place: Workspace) => Promise<void> = async () => {},
+    prepare: (workspace: Workspace) => Promise<void> = async () => {},
     { verified = false, port = 0, flags = [], env = {} }: PlatformOptions = {},
   ): Promise<Platform> {
-    const place = await createWorkspace();
-    await prepare(place);
+    const workspace = await createWorkspace();
+    await prepare(workspace);
     const all = [`--port=${port}`, ...flags, ...(verified ? [] : ["--open"])];
     // Without the stack, a platform whose bucket cannot be created would keep the test process running.
     await using opening = new AsyncDisposableStack();
-    const platform = opening.use(new Platform(place, { flags: all, env }, await up(place, all, env)));
+    const platform = opening.use(new Platform(workspace, { flags: all, env }, await up(workspace, all, env)));
     await platform.s3.send(new CreateBucketCommand({ Bucket: bucket }));
     opening.move();
     return platform;
@@ -109,16 +109,16 @@ export class Platform implements AsyncDisposable {
   }
 
   async startAgain(): Promise<void> {
-    this.#running = await up(this.place, this.#flags, this.#env);
+    this.#running = await up(this.workspace, this.#flags, this.#env);
     this.#connect();
   }
 
   /** Runs `galatea restart`, and resolves when the new platform process is up. */
   async restart(): Promise<void> {
     const { HOME } = process.env;
-    const child = spawn(process.execPath, [main, "restart", "--data", this.place.data], {
+    const child = spawn(process.execPath, [main, "restart", "--data", this.workspace.data], {
       stdio: ["ignore", "ignore", "pipe"],
-      env: { PATH: process.env["PATH"], HOME, TMPDIR: this.place.temporary, NODE_COMPILE_CACHE: compileCache },
+      env: { PATH: process.env["PATH"], HOME, TMPDIR: this.workspace.temporary, NODE_COMPILE_CACHE: compileCache },
     });
     const [said, [code]] = await Promise.all([text(child.stderr), once(child, "exit")]);
     assert.equal(code, 0, said);
@@ -126,13 +126,13 @@ export class Platform implements AsyncDisposable {
 
   /** Starts another platform over the same data. Rejects with its output if it ends before it is up. */
   async startSecond(): Promise<void> {
-    const { child } = await up(this.place, this.#flags, this.#env);
+    const { child } = await up(this.workspace, this.#flags, this.#env);
     child.kill("SIGKILL");
   }
 
   /** Returns the server processes of endpoint instances, including those that outlived a previous platform process. */
   servers(): number[] {
-    return processesMarked(this.place.mark)
+    return processesMarked(this.workspace.mark)
       .filter(({ command }) => command.includes("--sagemaker-socket="))
       .map(({ pid }) => pid);
   }
@@ -155,32 +155,32 @@ export class Platform implements AsyncDisposable {
   /** Sends SIGTERM if the process is running, then checks that only its data remains. */
   async [Symbol.asyncDispose](): Promise<void> {
     try {
-      assertNoSharedMemory(this.place);
+      assertNoSharedMemory(this.workspace);
       await this.stop();
-      await assertNoProcesses(this.place);
+      await assertNoProcesses(this.workspace);
       assert.deepEqual(
-        await readdir(this.place.temporary, { recursive: true }),
+        await readdir(this.workspace.temporary, { recursive: true }),
         [],
         "files left in the temporary folder",
       );
     } finally {
-      for (const { pid } of processesMarked(this.place.mark)) process.kill(pid, "SIGKILL");
+      for (const { pid } of processesMarked(this.workspace.mark)) process.kill(pid, "SIGKILL");
       for (const client of [this.s3, this.sagemaker, this.runtime]) client.destroy();
-      await rm(this.place.directory, { recursive: true, force: true });
+      await rm(this.workspace.directory, { recursive: true, force: true });
     }
   }
 }
 
 const logBytesMax = 1 << 20;
 
-async function up(place: Workspace, more: readonly string[], env: Environment): Promise<Running> {
-  const args = [main, "up", "--data", place.data, "--worker-write", place.meeting, ...more];
+async function up(workspace: Workspace, more: readonly string[], env: Environment): Promise<Running> {
+  const args = [main, "up", "--data", workspace.data, "--worker-write", workspace.meeting, ...more];
   const child = spawn(process.execPath, args, {
     stdio: ["ignore", "pipe", "pipe"],
     env: {
       PATH: process.env["PATH"],
       HOME: process.env["HOME"],
-      TMPDIR: place.temporary,
+      TMPDIR: workspace.temporary,
       NODE_COMPILE_CACHE: compileCache,
       GALATEA_ACCESS_KEY_ID: credentials.accessKeyId,
       GALATEA_SECRET_ACCESS_KEY: credentials.secretAccessKey,
@@ -219,7 +219,7 @@ export interface EndpointPlan {
 
 /** Calls CreateModel, CreateEndpointConfig and CreateEndpoint: a multi-model endpoint over `prefix`, unless the plan names an archive. */
 export async function createEndpoint(
-  platform: Pick<Platform, "sagemaker" | "place">,
+  platform: Pick<Platform, "sagemaker" | "workspace">,
   plan: EndpointPlan,
 ): Promise<void> {
   const { sagemaker } = platform;
@@ -233,7 +233,7 @@ export async function createEndpoint(
         Image: image,
         ModelDataUrl: plan.modelDataUrl ?? `s3://${bucket}/${prefix}`,
         Mode: multiModel ? "MultiModel" : "SingleModel",
-        Environment: { FAULTS_MEETING: platform.place.meeting, ...environment },
+        Environment: { FAULTS_MEETING: platform.workspace.meeting, ...environment },
       },
     }),
   );
