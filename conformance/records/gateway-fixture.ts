@@ -11,23 +11,23 @@ import { compileCache, type Workspace } from "../faults/serving.ts";
 const main = fileURLToPath(new URL("../../packages/galatea/src/main.ts", import.meta.url));
 
 export interface GatewayProcessOptions {
-  readonly place: Workspace;
+  readonly workspace: Workspace;
   readonly records: string;
   readonly flags?: readonly string[];
 }
 
 export class RunningGateway implements AsyncDisposable {
   readonly url: string;
-  readonly place: Workspace;
+  readonly workspace: Workspace;
   readonly s3: S3Client;
   readonly sagemaker: SageMakerClient;
   readonly runtime: SageMakerRuntimeClient;
   readonly #child: ChildProcess;
   readonly #log: () => string;
 
-  private constructor(url: string, place: Workspace, { child, log }: { child: ChildProcess; log: () => string }) {
+  private constructor(url: string, workspace: Workspace, { child, log }: { child: ChildProcess; log: () => string }) {
     this.url = url;
-    this.place = place;
+    this.workspace = workspace;
     this.#child = child;
     this.#log = log;
     // A retry would hide the failure that a test is about.
@@ -38,13 +38,13 @@ export class RunningGateway implements AsyncDisposable {
   }
 
   /** Starts a gateway. Resolves when its port is open. */
-  static async open({ place, records, flags = [] }: GatewayProcessOptions): Promise<RunningGateway> {
+  static async open({ workspace, records, flags = [] }: GatewayProcessOptions): Promise<RunningGateway> {
     const child = spawn(process.execPath, [main, "gateway", "--port=0", `--records=${records}`, ...flags], {
       stdio: ["ignore", "pipe", "pipe"],
       env: {
         PATH: process.env["PATH"],
         HOME: process.env["HOME"],
-        TMPDIR: place.temporary,
+        TMPDIR: workspace.temporary,
         NODE_COMPILE_CACHE: compileCache,
         GALATEA_ACCESS_KEY_ID: credentials.accessKeyId,
         GALATEA_SECRET_ACCESS_KEY: credentials.secretAccessKey,
@@ -65,7 +65,7 @@ export class RunningGateway implements AsyncDisposable {
       child.stderr.on("data", note);
       child.once("close", () => reject(new Error(`the gateway ended: ${log}`)));
     });
-    return new RunningGateway(url, place, { child, log: () => log });
+    return new RunningGateway(url, workspace, { child, log: () => log });
   }
 
   log(): string {

@@ -34,7 +34,7 @@ const program = readFileSync(new URL("../faults/models/faulty.py", import.meta.u
 let server: PostgresServer;
 /** Galatea as the S3 service of the objects. */
 let service: Platform;
-let place: Workspace;
+let workspace: Workspace;
 let replicas: readonly [Replica, Replica];
 let gateway: RunningGateway;
 
@@ -45,15 +45,15 @@ before(async () => {
   const files = { "config.pbtxt": faultyConfig, "1/model.py": program };
   const body = tarball(Object.entries(files).map(([path, text]) => ({ path: `model/${path}`, body: text })));
   await service.s3.send(new PutObjectCommand({ Bucket: bucket, Key: `${prefix}a.tar.gz`, Body: body }));
-  place = await createWorkspace();
-  const open = (data: string) => Replica.of({ place, data, records: server.url("records"), objects: service.url });
+  workspace = await createWorkspace();
+  const open = (data: string) => Replica.of({ workspace, data, records: server.url("records"), objects: service.url });
   replicas = [await open("replica-0"), await open("replica-1")];
 });
 after(async () => {
   await gateway[Symbol.asyncDispose]();
   for (const replica of replicas) await replica[Symbol.asyncDispose]();
-  await assertNoProcesses(place);
-  await rm(place.directory, { recursive: true });
+  await assertNoProcesses(workspace);
+  await rm(workspace.directory, { recursive: true });
   await service[Symbol.asyncDispose]();
   await server[Symbol.asyncDispose]();
 });
@@ -83,7 +83,7 @@ const leaderOfGateway = async () =>
   (JSON.parse((await gateway.page("/health")).text) as { readonly leader: string | null }).leader;
 
 test("a gateway that starts before any platform has led is live and not ready, and rejects calls with 503", async () => {
-  gateway = await RunningGateway.open({ place, records: server.url("records") });
+  gateway = await RunningGateway.open({ workspace, records: server.url("records") });
   assert.deepEqual(await gateway.page("/ping"), { status: 503, text: "starting\n" });
   assert.equal(await leaderOfGateway(), null);
   const error = await errorOfInvocation(gateway.sagemaker.send(modelOf("early")));
@@ -167,7 +167,7 @@ test("while the database is down the gateway passes calls to the leader, and fol
 });
 
 test("a gateway that stops lets a request in flight end", async () => {
-  const second = await RunningGateway.open({ place, records: server.url("records") });
+  const second = await RunningGateway.open({ workspace, records: server.url("records") });
   await until("it is ready", async () => (await second.page("/ping")).status === 200);
   await until("its leader serves", () =>
     second.s3.send(new GetObjectCommand({ Bucket: bucket, Key: "long" })).then(

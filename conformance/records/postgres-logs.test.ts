@@ -42,7 +42,7 @@ let server: PostgresServer;
 /** Galatea as the S3 service. */
 let service: Platform;
 let proxy: StoringProxy;
-let place: Workspace;
+let workspace: Workspace;
 let replicas: readonly [Replica, Replica];
 
 /** A proxy of the S3 service. `stored` is called when the service has stored a chunk, before the platform is told. */
@@ -84,16 +84,16 @@ before(async () => {
   await server.createDatabase("records");
   service = await Platform.open(undefined, { verified: true, port: (await freePorts(1))[0] ?? 0 });
   proxy = await openProxy(service.url);
-  place = await createWorkspace();
+  workspace = await createWorkspace();
   const records = server.url("records");
-  const open = (data: string) => Replica.of({ place, data, records, objects: proxy.url });
+  const open = (data: string) => Replica.of({ workspace, data, records, objects: proxy.url });
   replicas = [await open("one"), await open("two")];
 });
 after(async () => {
   for (const replica of replicas) await replica[Symbol.asyncDispose]();
   await proxy[Symbol.asyncDispose]();
   await service[Symbol.asyncDispose]();
-  await rm(place.directory, { recursive: true });
+  await rm(workspace.directory, { recursive: true });
   await server[Symbol.asyncDispose]();
 });
 
@@ -192,7 +192,7 @@ test("`galatea logs` prints the lines of both leaders", async () => {
   const child = spawn(process.execPath, [main, "logs", "e", `--port=${new URL(leader.url).port}`], {
     env: {
       PATH: process.env["PATH"],
-      HOME: place.directory,
+      HOME: workspace.directory,
       GALATEA_ACCESS_KEY_ID: accessKeyId,
       GALATEA_SECRET_ACCESS_KEY: secretAccessKey,
     },

@@ -237,7 +237,7 @@ class Simulated {
         ranks: this.#ranks,
         copyOn: ({ models }) => (models.has(target) ? "loaded" : "absent"),
         isBusyWith,
-        requestsOn: ({ asked }) => asked.filter((each) => each === target).length,
+        requestsOn: ({ requested }) => requested.filter((each) => each === target).length,
         hasMemoryOn: () => true,
       },
       modelRoutingLimits,
