@@ -5,10 +5,10 @@ import { flagRow } from "../packages/galatea/src/cli/help.ts";
 const flags = (cache: string) => ({
   only: parsedFlag({ about: "these rows, with commas between them" }, (text) => new Set(text.split(","))),
   rounds: integerFlag({ default: 5, min: 1, max: 1000, about: "alternating rounds per figure" }),
-  quick: switchFlag("one short round of everything, to see that it works"),
-  "zipf-models": integerFlag({ default: 5000, min: 1, max: 1e6, about: "models of the row zipf" }),
-  "zipf-seconds": integerFlag({ default: 300, min: 1, max: 1e6, about: "how long the row zipf takes" }),
-  cache: textFlag({ default: cache, about: "where Triton's environment is kept" }),
+  quick: switchFlag("one short round of every row, as a test"),
+  "zipf-models": integerFlag({ default: 5000, min: 1, max: 1e6, about: "number of models of the row zipf" }),
+  "zipf-seconds": integerFlag({ default: 300, min: 1, max: 1e6, about: "duration of the row zipf, in seconds" }),
+  cache: textFlag({ default: cache, about: "directory of Triton's environment" }),
   list: switchFlag("the rows' names"),
 });
 

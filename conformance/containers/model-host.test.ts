@@ -63,7 +63,7 @@ modelHostContract("containers of images", async () => {
       ...clocked,
     });
     const host = new ProcessHost({
-      commandFor: () => assert.fail("a container of an image is no process"),
+      commandFor: () => assert.fail("a container of an image is not a process of this machine"),
       socketsDirectory: join(directory, "s"),
       instancesDirectory,
       store,

@@ -150,7 +150,7 @@ output [ { name: "WORDS" data_type: TYPE_STRING dims: [ 1 ] } ]
   assert.deepEqual(await runningContainers(), []);
 });
 
-test("galatea image load puts an archive of docker save into the engine's store; a file that is no archive is an error", async () => {
+test("galatea image load puts an archive of docker save into the engine's store; a file that is not an archive is an error", async () => {
   const folder = await mkdtemp(join(tmpdir(), "galatea-image-"));
   try {
     const archive = join(folder, "probe.tar");
@@ -182,7 +182,7 @@ test("containers respond while the engine is down; after its restart, a containe
     const now = await runningContainers();
     return now.length === 1 && now[0] !== containers[0];
   });
-  await until("it responds again", async () => (await say().catch(() => null)) === "x");
+  await until("the container responds again", async () => (await say().catch(() => null)) === "x");
   assert.equal(platform.log().match(/the end of a container cannot be awaited/g)?.length, 1);
 });
 
@@ -231,7 +231,7 @@ test("many models of one container are loaded on demand, and unloaded when their
   await remove(platform, "many");
 });
 
-test("the FailureReason of an endpoint says what the engine says: no image, no program, an exit code with last lines, no memory", async () => {
+test("the FailureReason of an endpoint has the engine's error: no image, no program, an exit code with last lines, no memory", async () => {
   await using platform = await openPlatform();
   const start = { GALATEA_MODEL_MEMORY_BYTES: String(2 ** 27) };
   const failing: Readonly<Record<string, ContainerDefinition>> = {
@@ -270,11 +270,14 @@ test("a container that ends is started again, and its endpoint responds", async 
     (await errorOfInvocation(probe(platform, { endpoint: "again" }, "end", 1, "requested to end"))).status,
     424,
   );
-  await until("it responds again", async () => (await probe(platform, { endpoint: "again" }, "say", "x")) === "x");
+  await until(
+    "the container responds again",
+    async () => (await probe(platform, { endpoint: "again" }, "say", "x")) === "x",
+  );
   assert.notDeepEqual(await runningContainers(), [before]);
 });
 
-test("a platform that was killed adopts its containers with what they have in memory; one that is stopped removes them", async () => {
+test("a platform that was killed adopts its containers with their loaded models; a platform that is stopped removes them", async () => {
   // At another port the containers have another AWS_ENDPOINT_URL, and are started again.
   const [port] = await freePorts(1);
   await using platform = await openPlatform(port);

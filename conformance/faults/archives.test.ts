@@ -72,12 +72,12 @@ const broken: readonly [sentence: string, body: () => Buffer, why: string][] = [
   ],
   ["is empty", () => Buffer.alloc(0), "the archive is empty: it holds no tar header"],
   [
-    "is no gzip",
+    "is not gzip",
     () => Buffer.from("PK\u0003\u0004 this is a zip, one might think".repeat(100)),
     "the archive is damaged: a tar header has a wrong checksum",
   ],
   [
-    "is gzip of no tar",
+    "is gzip but not tar",
     () => gzipSync("hello ".repeat(500)),
     "the archive is damaged: a tar header has a wrong checksum",
   ],

@@ -75,7 +75,7 @@ test("calls nest", async () => {
 test("if a called model is killed, the call fails with the reason, and the caller continues", async () => {
   const text = await outputOfCode(port, "a", 'out = call("b", "import os; os.kill(os.getpid(), 9)")');
   assert.match(text, /^error: Stub process 'b_0_0' is not healthy/);
-  await until("it is back", async () => (await runCode(port, "b", "out = 1")).status === 200);
+  await until("the instance runs again", async () => (await runCode(port, "b", "out = 1")).status === 200);
 });
 
 test("if a calling model is killed, the called model is notified and nothing is left behind", async () => {
@@ -86,7 +86,7 @@ test("if a calling model is killed, the called model is notified and nothing is 
   process.kill(pid, "SIGKILL");
   assert.match(errorOf(await pending, 500), /Stub process 'a_0_0' is not healthy/);
   assert.equal(await left("b", "told"), "so");
-  await until("it is back", async () => (await runCode(port, "a", "out = 1")).status === 200);
+  await until("the instance runs again", async () => (await runCode(port, "a", "out = 1")).status === 200);
 });
 
 test("a client that disconnects cancels the call, and the called model is notified", async () => {

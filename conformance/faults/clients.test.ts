@@ -202,12 +202,12 @@ for (const model of ["direct", "batched"] as const) {
     const left = Array.from({ length: 20 }, (_, i) =>
       assert.rejects(infer(port, model, faultyRequest("echo", { id: `gone-${i}` }), { signal: disconnected.signal })),
     );
-    await until("they are queued", async () => (await waitingCount(model)) >= 20);
+    await until("the requests are queued", async () => (await waitingCount(model)) >= 20);
     answers.push(infer(port, model, faultyRequest("echo", { id: "stayed" })));
     await until("another is queued behind them", async () => (await waitingCount(model)) >= 21);
     disconnected.abort();
     await Promise.all(left);
-    await until("they have left the queue", async () => (await waitingCount(model)) <= 2);
+    await until("the requests have left the queue", async () => (await waitingCount(model)) <= 2);
     await release();
     for (const response of await Promise.all(answers)) assert.equal(response.status, 200, response.body.toString());
     const executed = textOf(await infer(port, model, faultyRequest("executed"))).split(",");
@@ -230,7 +230,7 @@ test("a client that disconnects frees its slot in a bounded queue", async () => 
   assert.match(errorOf(refused, 503), /Exceeds maximum queue size$/);
   disconnected.abort();
   await Promise.allSettled(waiting);
-  await until("they have left the queue", async () => (await waitingCount("bounded")) <= 1);
+  await until("the requests have left the queue", async () => (await waitingCount("bounded")) <= 1);
   const acquired = infer(port, "bounded", faultyRequest("echo", { id: "later" }));
   await release();
   assert.equal((await acquired).status, 200);

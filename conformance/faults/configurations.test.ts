@@ -78,7 +78,7 @@ const broken: readonly [sentence: string, config: string, text: string][] = [
     "text proto|line 5, column 11: field 'input[1].name': expected a string in quotes, found a string that is not closed on its line",
   ],
   [
-    "bytes that are no text",
+    "bytes that are not text",
     `\u0000\u0001\u0002\uffff`,
     'text proto|line 1, column 1: expected a field name, found unexpected character "\\u0000"',
   ],
@@ -224,7 +224,7 @@ for (const [sentence, make, why] of files) {
 }
 
 const overrides: readonly [sentence: string, parameters: object, text: RegExp][] = [
-  ["text that is no JSON", { config: "{" }, /Invalid config override/],
+  ["text that is not JSON", { config: "{" }, /Invalid config override/],
   ["a list", { config: "[]" }, /expected an object/],
   ["a field that does not exist", { config: '{"colour":"red"}' }, /colour/],
   ["a wrong type", { config: '{"max_batch_size":"many"}' }, /max_batch_size/],
@@ -234,7 +234,7 @@ const overrides: readonly [sentence: string, parameters: object, text: RegExp][]
     { config: "{}", "file:../x/1/model.py": "cGFzcw==" },
     /must stay within model directory/,
   ],
-  ["a file that is no base64", { config: "{}", "file:1/model.py": "%%%%" }, /base64/],
+  ["a file that is not base64", { config: "{}", "file:1/model.py": "%%%%" }, /base64/],
 ];
 for (const [sentence, parameters, text] of overrides) {
   test(`not loaded: an override that is ${sentence}`, async () => {

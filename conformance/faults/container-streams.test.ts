@@ -73,7 +73,7 @@ describe("clients that disconnect or do not read", () => {
       const count = await sentWhenStill((expression) => evaluate(serving, path, expression));
       assert.ok(count < 1000, `${count} responses of 16 KiB were produced for a client that reads none`);
       stream.resume();
-      await until("it goes on when the client reads", () => stream.events().length > count + 100);
+      await until("the stream continues when the client reads", () => stream.events().length > count + 100);
       stream[Symbol.dispose]();
       await until(
         "the model is notified",

@@ -53,7 +53,7 @@ test("a client that reads nothing stops the model at a bounded number of respons
   assert.ok(count < 1000, `${count} responses of 16 KiB were produced for a client that reads none`);
   await assertEchoes(serving.server.httpPort, "bystander");
   stream.resume();
-  await until("it goes on when the client reads", () => stream.events().length > count + 100);
+  await until("the stream continues when the client reads", () => stream.events().length > count + 100);
   stream[Symbol.dispose]();
   await left("stopped");
 });

@@ -102,7 +102,7 @@ for (const [does, text] of [
 
 const badStarts: readonly [sentence: string, program: string, text: RegExp][] = [
   [
-    "a model that raises in initialize is not loaded, and the load says what it raised",
+    "a model that raises in initialize is not loaded, and the load's error has the exception",
     "class TritonPythonModel:\n  def initialize(self, args):\n    raise ValueError('no weights here')\n  def execute(self, r): pass\n",
     /no weights here/,
   ],

@@ -156,7 +156,7 @@ for (const [what, change] of [
     await change(join(source.versionDirectory, "model.onnx"));
     const pid = await onlyRunner();
     process.kill(pid, "SIGKILL");
-    await until("its end is known", () => shop.logged.some((line) => line.includes("process has ended")));
+    await until("its end is detected", () => shop.logged.some((line) => line.includes("process has ended")));
     const failure = failureOf(await run(model, negation()));
     assert.equal(failure, "UNAVAILABLE: the files of model 'changing' have changed since it was loaded: load it again");
   });
@@ -167,7 +167,7 @@ test("a run that had not started when its process died is not counted as a crash
   await using good = await load(shop, "good", harmless);
   await negates(good);
   for (let death = 0; death < 6; death += 1) {
-    await until("one process is there", async () => (await runners()).length === 1);
+    await until("one process is running", async () => (await runners()).length === 1);
     const pid = await onlyRunner();
     // The runner does not read its sockets any more: requests are in its receive buffer when it dies.
     process.kill(pid, "SIGSTOP");

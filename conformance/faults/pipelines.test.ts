@@ -233,7 +233,7 @@ test("after kill -9 of the platform every container of both endpoints is restore
 
 test("a deleted pipeline leaves no container", async () => {
   await platform.sagemaker.send(new DeleteEndpointCommand({ EndpointName: "pipeline" }));
-  await until("it is gone", async () => {
+  await until("the endpoint is deleted", async () => {
     const pending = platform.sagemaker.send(new DescribeEndpointCommand({ EndpointName: "pipeline" }));
     return (await pending.catch(() => null)) === null;
   });

@@ -81,7 +81,7 @@ test("kill -9 of an endpoint's server fails its running invocations; it restarts
     /^Received server error \(503\) from primary with message "The container did not respond: /,
   );
   await until("the worker has ended with its server", () => !isAlive(worker));
-  await until("so is the daemon that the model had started", () => !isAlive(daemon));
+  await until("the daemon that the model had started has ended", () => !isAlive(daemon));
   assert.match(await call("echo"), /"OUT"/);
   const [again = 0] = platform.servers();
   assert.notEqual(again, server);
@@ -94,7 +94,7 @@ test("a server that is killed repeatedly restarts each time", async () => {
       platform.servers().length === 1 ? platform.servers() : null,
     );
     process.kill(server, "SIGKILL");
-    await until("it is gone", () => !isAlive(server));
+    await until("the server has ended", () => !isAlive(server));
     await until("the model responds again", () =>
       call("echo").then(
         () => true,
@@ -126,7 +126,7 @@ class TritonPythonModel:
   assert.match(await call, /"OUT"/);
 });
 
-test("a load whose object is deleted meanwhile ends, and the next request gets the error that there is no object", async () => {
+test("a load whose object is deleted meanwhile ends, and the next request gets the error of a missing object", async () => {
   const started = join(platform.workspace.meeting, "loading");
   const slow = `import os, time
 class TritonPythonModel:

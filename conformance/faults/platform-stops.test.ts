@@ -119,10 +119,10 @@ test("an endpoint that is deleted while it starts can be created again at once, 
   const waits = `import os, time\nwhile not os.path.exists(${JSON.stringify(go)}): time.sleep(0.005)\n`;
   await put("waits.tar.gz", archive(waits + program.toString()));
   await createEndpoint(platform, { name, modelDataUrl: `s3://${bucket}/waits.tar.gz` });
-  await until("its server runs", () => platform.servers().length === 1);
+  await until("the instance's server is running", () => platform.servers().length === 1);
   const [first = 0] = platform.servers();
   await platform.sagemaker.send(new DeleteEndpointCommand({ EndpointName: name }));
-  await until("its name is free", () =>
+  await until("the endpoint's name is free", () =>
     platform.sagemaker.send(new CreateEndpointCommand({ EndpointName: name, EndpointConfigName: name })).then(
       () => true,
       (error: Error) => {

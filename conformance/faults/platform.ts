@@ -287,5 +287,5 @@ export async function errorOfInvocation(
     const { name, message, $metadata } = error as Error & { $metadata?: { httpStatusCode?: number } };
     return { name, message, status: $metadata?.httpStatusCode ?? 0 };
   }
-  return assert.fail("it was not refused");
+  return assert.fail("the call succeeded");
 }

@@ -54,7 +54,7 @@ test("kill -9 of a worker fails its executing requests, with the signal, and no 
   await second.release();
   assert.equal((await second.answer).status, 200);
   const pids = new Set<string>();
-  await until("both instances answer again", async () => {
+  await until("both instances respond again", async () => {
     pids.add(textOf(await infer(httpPort, "held", faultyRequest("pid"))));
     return pids.size === 2;
   });
@@ -77,7 +77,9 @@ test("workers that are killed one after another fail their executing requests; w
   }
   // Requests of several connections may arrive in any order.
   while (pending.size > 0) {
-    const path = await until("one of them runs", () => [...pending.keys()].find((each) => existsSync(each)));
+    const path = await until("one of the requests is running", () =>
+      [...pending.keys()].find((each) => existsSync(each)),
+    );
     process.kill(await pidIn(path), "SIGKILL");
     assert.match(errorOf(await pending.get(path)!, 500), /^Stub process 'held_0' is not healthy\. \(signal SIGKILL\)$/);
     pending.delete(path);
@@ -160,7 +162,7 @@ test("kill -9 of the zygote affects no loaded model, and the next load starts an
   const pending = await hold(serving, "held", "a");
   const zygote = zygoteOf(serving);
   process.kill(zygote, "SIGKILL");
-  await until("it is gone", () => !descendantsOf(serving.server.pid).some(({ pid }) => pid === zygote));
+  await until("the process has ended", () => !descendantsOf(serving.server.pid).some(({ pid }) => pid === zygote));
   await assertEchoes(httpPort, "bystander");
   await pending.release();
   assert.equal((await pending.answer).status, 200);
@@ -178,7 +180,7 @@ test("loads continue while a zygote with more preloaded modules replaces one tha
   assert.equal((await load(httpPort, "learns")).status, 200);
   const zygote = zygoteOf(serving);
   process.kill(zygote, "SIGKILL");
-  await until("it is gone", () => !descendantsOf(serving.server.pid).some(({ pid }) => pid === zygote));
+  await until("the process has ended", () => !descendantsOf(serving.server.pid).some(({ pid }) => pid === zygote));
   await assertEchoes(httpPort, "bystander");
   for (const name of ["first", "second", "third"]) {
     await writeFaultyModel(serving.repository, name);
@@ -195,7 +197,10 @@ test("a worker that dies after its zygote is restarted", async () => {
   const pending = await hold(serving, "held", "a");
   process.kill(pending.pid, "SIGKILL");
   errorOf(await pending.answer, 500);
-  await until("it responds again", async () => (await infer(httpPort, "held", faultyRequest("echo"))).status === 200);
+  await until(
+    "the model responds again",
+    async () => (await infer(httpPort, "held", faultyRequest("echo"))).status === 200,
+  );
 });
 
 test("kill -9 of the server ends every process below it, hung models and orphans among them, and leaves no file", async () => {

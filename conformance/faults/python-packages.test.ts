@@ -92,7 +92,7 @@ test("a model finds the packages of its Environment, from a directory of wheels,
   }
 });
 
-test("an owner's HOME, proxies and certificates do not say where packages come from: others with an equal list have what was installed", async () => {
+test("an owner's HOME, proxies and certificates do not select the package index: models with an equal list share the installed packages", async () => {
   const wheels = await mkdtemp(join(tmpdir(), "galatea-wheels-"));
   const own = `${version}.1`;
   await promisify(execFile)("python3", ["-c", writeWheel, wheels, own]);

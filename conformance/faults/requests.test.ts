@@ -75,7 +75,7 @@ const refused: readonly [sentence: string, sent: Sent, status: number, text: str
     "inference header size should be in range (0, 133), got: -1",
   ],
   [
-    "a header length that is no number",
+    "a header length that is not a number",
     binary([what, value], Buffer.alloc(0), "many"),
     400,
     "Unable to parse Inference-Header-Content-Length, got: many",
@@ -159,7 +159,7 @@ const refused: readonly [sentence: string, sent: Sent, status: number, text: str
     "Unable to parse 'shape': attempt to access JSON non-unsigned-integer as unsigned-integer",
   ],
   [
-    "a dimension that is no integer",
+    "a dimension that is not an integer",
     json(what, { ...value, shape: [2.5] }),
     500,
     "Unable to parse 'shape': attempt to access JSON non-unsigned-integer as unsigned-integer",
@@ -201,7 +201,7 @@ const refused: readonly [sentence: string, sent: Sent, status: number, text: str
     "Unable to parse 'data': attempt to access JSON non-number as double",
   ],
   [
-    "numbers where text belongs",
+    "numbers instead of texts",
     json({ ...what, data: [7] }, value),
     500,
     "Unable to parse JSON bytes array: attempt to access JSON non-string as string",
@@ -268,7 +268,7 @@ const refused: readonly [sentence: string, sent: Sent, status: number, text: str
     "failed to parse the request JSON buffer: Invalid value. at 126",
   ],
   [
-    "a body that is no JSON",
+    "a body that is not JSON",
     { body: "\u0000\u0001\u0002" },
     500,
     "failed to parse the request JSON buffer: Invalid value. at 0",
@@ -355,7 +355,7 @@ const headersTooLong = "request header lines exceed the maximum allowed size";
 const malformed = "malformed HTTP request: Parse Error: ";
 const bytes: readonly [sentence: string, bytes: string, status: number, text: string][] = [
   [
-    "a Content-Length that is no number",
+    "a Content-Length that is not a number",
     `${head}Content-Length: 12x\r\n\r\n`,
     400,
     "Unable to parse Content-Length, got: 12x",
@@ -379,7 +379,7 @@ const bytes: readonly [sentence: string, bytes: string, status: number, text: st
     400,
     `${malformed}Invalid character in chunk size`,
   ],
-  ["one huge header", `${head}X-Big: ${"a".repeat(70_000)}\r\n\r\n`, 431, headersTooLong],
+  ["a very large header", `${head}X-Big: ${"a".repeat(70_000)}\r\n\r\n`, 431, headersTooLong],
   ["thousands of headers", `${head}${fields(5000)}\r\n`, 431, headersTooLong],
   ["a huge path", `GET /${"p".repeat(70_000)} HTTP/1.1\r\n\r\n`, 431, headersTooLong],
   [

@@ -64,7 +64,7 @@ function hold(name: string, word: string) {
   return { answer: response, running: () => pidIn(`${marker}.running`), go: () => writeFile(`${marker}.go`, "") };
 }
 
-test("as many requests as MaxConcurrency says are executed at the same time, each in a worker of its own", async () => {
+test("MaxConcurrency requests are executed at the same time, each in its own worker", async () => {
   await deploy("wide", program);
   const pending = Array.from({ length: concurrency }, (_, index) => hold("wide", `wide-${index}`));
   const pids = await Promise.all(pending.map(({ running }) => running()));

@@ -141,7 +141,7 @@ test("a client that reads nothing stops the first model of an ensemble at a boun
     // Other clients call the same models.
     await assertResponses();
     stream.resume();
-    await until("it goes on when the client reads", () => stream.results.length > count + 100);
+    await until("the stream continues when the client reads", () => stream.results.length > count + 100);
     stream[Symbol.dispose]();
     await left(`stopped-${name}`);
     await assertResponses();

@@ -139,14 +139,14 @@ test("a process that a tenant leaves behind without its markers ends with the te
   const left = Number(await textOf("leaving.tar.gz", `leave_behind`));
   assert.ok(isAlive(left));
   process.kill(Number(await textOf("leaving.tar.gz", "pid")), "SIGKILL");
-  await until("it is gone", () => !isAlive(left));
+  await until("the process has ended", () => !isAlive(left));
 });
 
 test("a process that a tenant leaves behind ends with the server as well", async () => {
   const left = Number(await textOf("leaving.tar.gz", `leave_behind`));
   const [server = 0] = platform.servers();
   process.kill(server, "SIGKILL");
-  await until("it is gone", () => !isAlive(left));
+  await until("the process has ended", () => !isAlive(left));
   await until("the endpoint responds again", () => call("victim.tar.gz", "pid").catch(() => null));
 });
 

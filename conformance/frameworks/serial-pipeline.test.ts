@@ -29,7 +29,7 @@ after(async () => {
   await rm(directory, { recursive: true });
 });
 
-test("a pipeline of scikit-learn, linear learner and XGBoost returns what the libraries compute, also with a multi-model linear learner", async () => {
+test("a pipeline of scikit-learn, linear learner and XGBoost returns the results of the libraries, also with a multi-model linear learner", async () => {
   // The program compares the responses with the libraries' results, and prints its findings.
   const text = await platform.run(program, [directory], { proxy: true, environment: "sagemaker-v2" });
   for (const line of [

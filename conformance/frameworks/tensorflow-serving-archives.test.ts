@@ -20,7 +20,7 @@ function open(files: Files, env: Readonly<Record<string, string>> = {}): Promise
   return ScriptServer.open("tensorflow-serving", { SAGEMAKER_MULTI_MODEL: "false", ...env }, files);
 }
 
-test("of several models in an archive the first or SAGEMAKER_TFS_DEFAULT_MODEL_NAME serves, and attributes select others", async () => {
+test("the default of several models in an archive is the first one or SAGEMAKER_TFS_DEFAULT_MODEL_NAME, and attributes select others", async () => {
   const files = {
     ...(await archives.filesUnder("export/Servo", "other")),
     ...(await archives.filesUnder(".", "lines")),

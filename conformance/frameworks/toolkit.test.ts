@@ -66,7 +66,7 @@ const scripts: readonly Script[] = [
     asked("", json),
   ),
   script(
-    "transform_fn, and what is neither text nor bytes",
+    "transform_fn, and a result that is neither text nor bytes",
     `${model}def transform_fn(model, data, content_type, accept):\n    return {"text": "t", "bytes": b"b", "object": {"a": [1]}, "pair": ("p", "x/y"), "none": None}[data]\n`,
     ...["text", "bytes", "object", "pair", "none"].map((word) => asked(word, json)),
     asked("absent", json),

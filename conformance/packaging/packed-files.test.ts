@@ -72,13 +72,13 @@ test("the packed file carries the ONNX Runtime library for both platforms, with 
   assert.match(await readFile(join(server, "licenses/onnxruntime.txt"), "utf8"), /MIT License/);
 });
 
-test("what `npm i` installed serves models and hosts an endpoint", async () => {
+test("a package installed by `npm i` serves models and hosts an endpoint", async () => {
   const galatea = new InstalledGalatea(join(packages, "node_modules/.bin/galatea"), own);
   await galatea.checkServe();
   await galatea.checkUp();
 });
 
-test("what `npm i -g --ignore-scripts` installed serves and hosts for a user who cannot write to it", async () => {
+test("a package installed by `npm i -g --ignore-scripts` serves and hosts for a user without write access to it", async () => {
   const prefix = await own.makeFolder("prefix");
   await own.run(own.home, ["npm", "i", "-g", "--ignore-scripts", "--prefix", prefix, tarball]);
   await own.run(own.home, ["chmod", "-R", "a-w", prefix]);
@@ -89,7 +89,7 @@ test("what `npm i -g --ignore-scripts` installed serves and hosts for a user who
 });
 
 for (const which of ["root", "another user"])
-  test(`what pip installed from the wheel serves and hosts for ${which}`, async () => {
+  test(`a wheel installed by pip serves and hosts for ${which}`, async () => {
     const user = which === "root" ? own : unprivileged;
     const environment = await user.makeFolder("environment");
     await user.run(user.home, ["python3", "-m", "venv", environment]);

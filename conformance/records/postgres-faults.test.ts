@@ -455,7 +455,7 @@ test("a database that stays away: reads and writes fail as unavailable after sec
   ]);
 });
 
-test("one write of many that the database rejects fails alone", async () => {
+test("if the database rejects one of many writes, the others succeed", async () => {
   const database = await newDatabase();
   await using documents = await open(database);
   const texts = ["a", "with a \0", "b", "c"];

@@ -22,7 +22,7 @@ const framed = (first: string, byteLength: number) =>
 
 const refusals: readonly Refusal[] = [
   {
-    name: "DeleteObjects with 3 MiB that are no XML",
+    name: "DeleteObjects with 3 MiB that are not XML",
     line: "POST /bkt?delete",
     body: Buffer.alloc(3 * mebibyte, "x"),
     result: /^HTTP\/1\.1 400 [^]*<Code>MalformedXML</,

@@ -107,7 +107,7 @@ const refusals: readonly { what: string; path: string; request: RequestInit; res
     result: { status: 501, code: "NotImplemented" },
   },
   {
-    what: "a page of no buckets",
+    what: "a page of zero buckets",
     path: "/?max-buckets=0",
     request: {},
     result: { status: 400, code: "InvalidArgument" },

@@ -27,7 +27,7 @@ const documented: readonly DocumentedError[] = [
     grpc: 5,
   },
   {
-    cause: "its file is another since its runner was killed",
+    cause: "its file was replaced after its runner was killed",
     text: /^the files of model 'onnx' have changed since it was loaded: load it again$/,
     http: 503,
     grpc: 14,

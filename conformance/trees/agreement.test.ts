@@ -23,7 +23,7 @@ after(async () => {
   await models?.[Symbol.asyncDispose]();
 });
 
-test("each model returns what the library that trained it predicts, also for rows at thresholds", async () => {
+test("each model returns the predictions of its library, also for rows at thresholds", async () => {
   const wrong: string[] = [];
   let rowCount = 0;
   let edgeCount = 0;

@@ -24,7 +24,7 @@ import { started } from "../started-server.ts";
 const program = await readFile(new URL("../../faults/models/faulty.py", import.meta.url));
 const echo = faultyRequest("echo", { value: [3] });
 
-test("a platform whose S3 service hangs starts, serves what it has, and refuses new endpoints with 503", async () => {
+test("a platform whose S3 service hangs starts, serves loaded models, and rejects new endpoints with 503", async () => {
   await using service = await started({});
   await using network = await FaultyNetwork.open(Number(new URL(service.url).port));
   await using platform = await Platform.open(undefined, {

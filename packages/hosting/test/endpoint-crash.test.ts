@@ -134,7 +134,7 @@ const rows: readonly RecordedTransition<TrafficFixture, Found>[] = [
     writesMin: 2,
   },
   {
-    what: "it is created of what does not start",
+    what: "an endpoint is created with a model that does not start",
     given: configured,
     request: (bench) => create(bench, "broken"),
     end: at("Failed", "broken"),
@@ -169,7 +169,7 @@ const rows: readonly RecordedTransition<TrafficFixture, Found>[] = [
     writesMin: 5,
   },
   {
-    what: "it is updated to what does not start, and rolled back",
+    what: "an endpoint is updated to a model that does not start, and rolled back",
     given: created(),
     request: (bench) => bench.update(name, "broken", { deploymentConfig: rolling }),
     end: at("InService", name, "one one"),
@@ -309,8 +309,8 @@ recordedTransitionsContract<TrafficFixture, boolean, Found, EndpointEvent["kind"
   steps: {
     ready: ["it is created", "it is created serverless"],
     failed: [
-      "it is created of what does not start",
-      "it is updated to what does not start, and rolled back",
+      "an endpoint is created with a model that does not start",
+      "an endpoint is updated to a model that does not start, and rolled back",
       "it is updated and rolled back, which fails",
     ],
     update: [

@@ -215,7 +215,7 @@ for (const { whose, own, others } of ownLogs) {
   });
 }
 
-test("of all actions in the service tables, an instance's key may do only the listed ones on an object without an owner", () => {
+test("for an object without an owner, an instance's key permits only the listed actions of the service tables", () => {
   const dependencies = { hosting: {} } as AwsServicesDependencies;
   const iam = { store: null as never, clock: systemClock, randomBytes };
   const executionRole = { roleName: "r", sessionName: "s" };

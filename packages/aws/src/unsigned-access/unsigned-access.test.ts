@@ -13,7 +13,7 @@ const owner = { ...nothing, platformMetrics: true, endpointMetrics: true, confin
 
 const stranger = { isOpen: false, hasOwnerKey: false };
 
-test("a program of this machine is trusted with what names no endpoint, by each form of a loopback address", () => {
+test("a program of this machine can read data without names of endpoints, from each form of a loopback address", () => {
   for (const remoteAddress of ["127.0.0.1", "127.8.9.10", "::1", "::ffff:127.0.0.1"])
     assert.deepEqual(unsignedAccess({ ...stranger, remoteAddress }), local, remoteAddress);
 });

@@ -12,7 +12,7 @@ import {
 import { gaugeCells } from "./series-cells.ts";
 
 const limits: CustomMetricLimits = { linesMax: 100, textLengthMax: 1000, writersMax: 100, bytesMax: 1e6, boundsMax: 4 };
-const counter = { name: "asked", description: "what was asked", kind: "counter" } as const;
+const counter = { name: "asked", description: "number of requests", kind: "counter" } as const;
 const gauge = { name: "level", description: "", kind: "gauge" } as const;
 const histogram = { name: "took", description: "", kind: "histogram" } as const;
 const noLabels = new Map<string, string>();
@@ -51,7 +51,7 @@ test("holders of equal labels share one series, which keeps its value while one 
   first[Symbol.dispose]();
   first[Symbol.dispose]();
   assert.equal(other.value(), 7);
-  assert.equal(text(), '# HELP asked what was asked\n# TYPE asked counter\nasked{a="1"} 7\n');
+  assert.equal(text(), '# HELP asked number of requests\n# TYPE asked counter\nasked{a="1"} 7\n');
   second[Symbol.dispose]();
   assert.equal(text(), "");
   assert.equal(state.taken, 0);
@@ -106,7 +106,7 @@ test("invalid names, labels and bounds are rejected with Triton's texts and use 
   );
   assert.deepEqual(
     [state.taken, text()],
-    [1, '# HELP nv_own:x what was asked\n# TYPE nv_own:x counter\nnv_own:x{namespace="tenant"} 0\n'],
+    [1, '# HELP nv_own:x number of requests\n# TYPE nv_own:x counter\nnv_own:x{namespace="tenant"} 0\n'],
   );
 });
 
@@ -164,7 +164,7 @@ test("namespaces do not see or change each other's metrics, and a name used with
   assert.equal(theirs.value(), 0);
   assert.equal(
     text(),
-    '# HELP asked what was asked\n# TYPE asked counter\nasked{namespace="one"} 5\nasked{a="b",namespace="two"} 0\n',
+    '# HELP asked number of requests\n# TYPE asked counter\nasked{namespace="one"} 5\nasked{a="b",namespace="two"} 0\n',
   );
   second.family({ ...gauge, name: "both" }).openSeries(noLabels, []);
   first.family({ ...histogram, name: "both" }).openSeries(noLabels, [1]);

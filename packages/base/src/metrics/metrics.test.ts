@@ -163,7 +163,7 @@ test("GPUs have Triton's gauges where the GPU reports the value, and energy accu
   );
   figures = [{ uuid: "GPU-2", ...reported, energyJoules: 3 }];
   refresh();
-  assert.doesNotMatch(registry.print(), /nv_gpu.*GPU-1/, "what says nothing any more has no gauges");
+  assert.doesNotMatch(registry.print(), /nv_gpu.*GPU-1/, "series without recent values have no gauges");
   assert.match(registry.print(), /nv_energy_consumption{gpu_uuid="GPU-1"} 10\n.*{gpu_uuid="GPU-2"} 3\n/);
 });
 

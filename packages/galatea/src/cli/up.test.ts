@@ -166,7 +166,7 @@ test("without requests in flight a stop ends with exit code 0", async () => {
   assert.deepEqual(await platform.ended, { code: 0, signal: null });
 });
 
-test("an --invokable-endpoint that is no valid endpoint name is rejected", () => {
+test("an --invokable-endpoint that is not a valid endpoint name is rejected", () => {
   const words = [main, "up", "--port=0", `--data=${join(root, "refused")}`, "--invokable-endpoint=a/b"];
   const { status, stderr } = spawnSync(process.execPath, words, { encoding: "utf8" });
   const text = "galatea up: --invokable-endpoint must be the name of an endpoint, or * for all (found 'a/b')\n";

@@ -122,7 +122,7 @@ async function putBoth(fixture: CrashFixture): Promise<void> {
 const rows: readonly RecordedTransition<CrashFixture, Found>[] = [
   { what: "an alarm is created", request: put, orElse: [{ alarms: {}, reported: [] }], end: quiet, writesMin: 3 },
   {
-    what: "it is configured anew",
+    what: "an alarm is put again",
     given: put,
     request: (fixture) => fixture.alarms.put({ ...errors, description: "new" }),
     orElse: [quiet],
@@ -130,7 +130,7 @@ const rows: readonly RecordedTransition<CrashFixture, Found>[] = [
     writesMin: 1,
   },
   {
-    what: "it is amended",
+    what: "an alarm is changed",
     given: put,
     request: (fixture) => fixture.alarms.amend("errors", (definition) => ({ ...definition, description: "new" })),
     orElse: [quiet],
@@ -148,7 +148,7 @@ const rows: readonly RecordedTransition<CrashFixture, Found>[] = [
     writesMin: 2,
   },
   {
-    what: "its state is set, and it is looked at again",
+    what: "an alarm's state is set, and the alarm is evaluated again",
     given: put,
     request: (fixture) => fixture.alarms.setState("errors", "ALARM", "for a test", null),
     orElse: [quiet],
@@ -177,7 +177,7 @@ const rows: readonly RecordedTransition<CrashFixture, Found>[] = [
     writesMin: 4,
   },
   {
-    what: "it is deleted",
+    what: "an alarm is deleted",
     given: put,
     request: (fixture) => fixture.alarms.delete(["errors"]),
     orElse: [quiet],
@@ -202,11 +202,11 @@ recordedTransitionsContract<CrashFixture, Outside, Found, "put" | "amend" | "eva
   settled: (fixture) => fixture.live(),
   found: (fixture) => fixture.found(),
   steps: {
-    put: ["an alarm is created", "it is configured anew", "a composite alarm is created"],
-    amend: ["it is amended"],
+    put: ["an alarm is created", "an alarm is put again", "a composite alarm is created"],
+    amend: ["an alarm is changed"],
     evaluate: ["the alarm goes into ALARM", "a composite alarm goes into ALARM"],
-    set: ["its state is set, and it is looked at again"],
-    delete: ["it is deleted", "an alarm is deleted with the one that reads it"],
+    set: ["an alarm's state is set, and the alarm is evaluated again"],
+    delete: ["an alarm is deleted", "an alarm is deleted with the one that reads it"],
   },
   rows,
 });

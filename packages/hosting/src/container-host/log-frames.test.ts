@@ -34,7 +34,7 @@ test("messages are the same however the stream is cut", () => {
   );
 });
 
-test("a stream that is no log is refused, and so is a message of more than 4 MiB", () => {
+test("a stream that is not a log and a message of more than 4 MiB are rejected", () => {
   assert.throws(() => new LogFrames().push(frame(1, "without a time\n")), {
     message: "a log message has no time: without a time\n",
   });

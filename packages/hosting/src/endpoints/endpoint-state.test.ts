@@ -175,7 +175,7 @@ test("property: a rolling update with a rollback batch reserves its instances an
   assert.deepEqual(
     [reservedBy([4], [4], null), reservedBy([4], [4], routing("CANARY", size(1)))],
     [8, 8],
-    "both are there while requests shift",
+    "both generations have instances while requests shift",
   );
   assert.equal(reservedBy([4], [4], routing("LINEAR", size(2))), 8);
   assert.equal(reservedBy([4], [4], rolling(1)), 8, "all old instances start at once, in addition to all new ones");

@@ -232,7 +232,7 @@ test("a target tracking policy on a customized metric (GPUUtilization of a varia
   assert.deepEqual(at.instances.expected, [2]);
 });
 
-test("of several policies the largest capacity applies; a policy without data prevents a scale-in unless its own scale-in is disabled", async () => {
+test("the largest capacity of several policies applies; a policy without data prevents a scale-in unless its own scale-in is disabled", async () => {
   await using at = await served();
   at.instances.found = { desired: 4, running: 4, isMoving: false };
   await at.register();

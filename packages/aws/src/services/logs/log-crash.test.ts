@@ -224,7 +224,7 @@ const rows: readonly RecordedTransition<CrashFixture, Found>[] = [
     writesMin: 3,
   },
   {
-    what: "a retention is put, and what is older goes",
+    what: "a retention is set, and older events are deleted",
     given: withOld("new"),
     request: ({ logs }) => logs.setRetention("g", 1),
     orElse: [have(streams("old1 old2 old3 old4 old5 old6 new"), true)],
@@ -316,7 +316,7 @@ recordedTransitionsContract<CrashFixture, string, Found, Move>({
       "a container writes to one stream more than a group has",
     ],
     keep: ["a retention is put", "a retention is removed"],
-    prune: ["a retention is put, and what is older goes", "a retention is put, and all goes"],
+    prune: ["a retention is set, and older events are deleted", "a retention is put, and all goes"],
     "delete stream": ["a stream is deleted"],
     "delete group": ["a group is deleted, and its filters", "a group is deleted and created again"],
     "put filter": ["a filter is put"],

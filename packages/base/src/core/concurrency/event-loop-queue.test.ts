@@ -4,7 +4,7 @@ import { EventLoopQueue } from "./event-loop-queue.ts";
 
 const never = new AbortController().signal;
 
-test("one of many computations runs in each round of the event loop, and all finish in order", async () => {
+test("one of many computations runs in each tick of the event loop, and all finish in order", async () => {
   const loopQueue = new EventLoopQueue();
   let used = 0;
   let takenBefore = 0;

@@ -67,7 +67,7 @@ const outOfRange = new Set([
   "UINT32 4294967296",
 ]);
 
-describe("an integer that its datatype does not hold is rejected", () => {
+describe("an integer that is out of its datatype's range is rejected", () => {
   for (const { name, request } of results.filter((response) => outOfRange.has(response.name))) {
     test(name, async () => {
       const [datatype, value] = name.split(" ");
