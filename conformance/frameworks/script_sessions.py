@@ -92,9 +92,9 @@ def main():
         SessionId=sessions[0],
     )
     found = b"".join(event["PayloadPart"]["Bytes"] for event in reply["Body"]).decode()
-    proven("and so do streams", found == "hello0 one two three ", found)
+    proven("streams of a session see its state", found == "hello0 one two three ", found)
     closed = ask(sessions[0], "bye")
-    proven("the model closes it", closed.get("ClosedSessionId") == sessions[0], str(closed))
+    proven("the model closes the session", closed.get("ClosedSessionId") == sessions[0], str(closed))
     gone = r"Session %s not found for Request of endpoint %s\."
     refused(
         "a closed session is rejected", "ValidationError", gone % (sessions[0], ENDPOINT), lambda: ask(sessions[0], "x")

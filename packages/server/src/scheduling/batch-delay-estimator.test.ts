@@ -65,7 +65,7 @@ function simulate(
 
 test("two groups of clients that would alternate at an instance become one batch", () => {
   const { sizes } = simulate({ clientCount: 8, costMs: (n) => 2.5 + 0.4 * n, returnMs: (n) => 0.8 + 0.15 * n }, 200);
-  assert.ok(sizes.slice(0, 10).includes(7), `they begin apart: ${sizes.slice(0, 10).join(" ")}`);
+  assert.ok(sizes.slice(0, 10).includes(7), `the groups begin in separate batches: ${sizes.slice(0, 10).join(" ")}`);
   assert.deepEqual(new Set(sizes.slice(100)), new Set([8]));
 });
 

@@ -60,12 +60,12 @@ const attacks: readonly [what: string, frame: () => Buffer, told: RegExp][] = [
     /2 responses/,
   ],
   [
-    "a RESULT of 65535 responses that are not there",
+    "a RESULT of 65535 responses that it does not contain",
     () => encodeResult(1, [outputResponse("")], { count: 65_535 }),
     /ends|status|run into/,
   ],
   [
-    "more outputs than are read",
+    "more outputs than the reader accepts",
     () =>
       encodeResult(
         1,
