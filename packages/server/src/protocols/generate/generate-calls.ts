@@ -131,7 +131,7 @@ interface TextOptions {
   readonly hasStarted: boolean;
 }
 
-function printedError(error: InferenceError, { form, hasStarted: hasStarted }: TextOptions): PrintedResponse {
+function printedError(error: InferenceError, { form, hasStarted }: TextOptions): PrintedResponse {
   const isMemory = isMemoryReason(error.reason);
   if (!hasStarted && (isMemory || error.reason === "request-refused")) throw error;
   const status = isMemory ? httpStatusOf(error) : modelErrorStatus;
