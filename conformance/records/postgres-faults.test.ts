@@ -90,8 +90,8 @@ const put = (key: string, body: string, expects: number | "absent" | "any"): Doc
   expects,
 });
 
-/** The results of a writer's writes. */
-interface Reported {
+/** Numbers of a writer's writes by result. */
+interface WriteCounts {
   acknowledged: number;
   /** Number of writes that were rejected as not committed, or with an unknown outcome. */
   failed: number;
@@ -110,18 +110,18 @@ async function readAgain(documents: Documents, key: string) {
 }
 
 /** Increments counters in two documents, each write on the version of the previous one, until the signal aborts. */
-async function countUp(documents: Documents, name: string, reported: Reported, until: AbortSignal): Promise<void> {
+async function countUp(documents: Documents, name: string, counts: WriteCounts, until: AbortSignal): Promise<void> {
   let [value, version]: [number, number | "absent"] = [0, "absent"];
   while (!until.aborted) {
     try {
       const body = String(value + 1);
       version = await documents.write([put(`${name}-a`, body, version), put(`${name}-b`, body, version)]);
       value += 1;
-      reported.acknowledged += 1;
+      counts.acknowledged += 1;
     } catch (error) {
       assert.ok(!(error instanceof DocumentConflict), "no other writer");
-      if (/unknown/.test(String(error))) reported.unknown += 1;
-      else reported.failed += 1;
+      if (/unknown/.test(String(error))) counts.unknown += 1;
+      else counts.failed += 1;
       const now = await readAgain(documents, `${name}-a`);
       assert.ok(Number(now?.body ?? 0) - value <= (/unknown/.test(String(error)) ? 1 : 0), String(error));
       [value, version] = [Number(now?.body ?? 0), now?.version ?? "absent"];
@@ -129,7 +129,11 @@ async function countUp(documents: Documents, name: string, reported: Reported, u
   }
 }
 
-async function assertCounted(documents: Documents, name: string, { acknowledged, unknown }: Reported): Promise<void> {
+async function assertCounted(
+  documents: Documents,
+  name: string,
+  { acknowledged, unknown }: WriteCounts,
+): Promise<void> {
   const [a, b] = await Promise.all([documents.get("k", `${name}-a`), documents.get("k", `${name}-b`)]);
   assert.equal(a?.body, b?.body, "no write is incomplete");
   const value = Number(a?.body);
@@ -146,31 +150,31 @@ async function underFaults(
   /** `progress` resolves when every writer has completed another write. */
   faults: (progress: () => Promise<void>) => Promise<void>,
   reopen: () => Promise<PostgresDocuments> = () => open(database),
-): Promise<Reported[]> {
+): Promise<WriteCounts[]> {
   const over = new AbortController();
   const names = Array.from({ length: 16 }, (_, index) => `w${index}`);
-  const reported = names.map((): Reported => ({ acknowledged: 0, failed: 0, unknown: 0 }));
-  const working = Promise.all(names.map((name, index) => countUp(documents, name, reported[index]!, over.signal)));
+  const counts = names.map((): WriteCounts => ({ acknowledged: 0, failed: 0, unknown: 0 }));
+  const working = Promise.all(names.map((name, index) => countUp(documents, name, counts[index]!, over.signal)));
   await faults(async () => {
-    const created = reported.map(({ acknowledged }) => acknowledged);
-    await eventually(() => reported.every(({ acknowledged }, index) => acknowledged > created[index]!));
+    const created = counts.map(({ acknowledged }) => acknowledged);
+    await eventually(() => counts.every(({ acknowledged }, index) => acknowledged > created[index]!));
   });
   over.abort();
   await working;
-  for (const [index, name] of names.entries()) await assertCounted(documents, name, reported[index]!);
+  for (const [index, name] of names.entries()) await assertCounted(documents, name, counts[index]!);
   await documents[Symbol.asyncDispose]();
   await using again = await reopen();
-  for (const [index, name] of names.entries()) await assertCounted(again, name, reported[index]!);
-  return reported;
+  for (const [index, name] of names.entries()) await assertCounted(again, name, counts[index]!);
+  return counts;
 }
 
-const total = (reported: readonly Reported[], what: keyof Reported) =>
-  reported.reduce((sum, each) => sum + each[what], 0);
+const total = (counts: readonly WriteCounts[], what: keyof WriteCounts) =>
+  counts.reduce((sum, each) => sum + each[what], 0);
 
 test("kill -9 of the database amid writes: each acknowledged write is stored once and completely", async (t) => {
   const database = await newDatabase();
   const documents = await open(database);
-  const reported = await underFaults(database, documents, async () => {
+  const counts = await underFaults(database, documents, async () => {
     for (let round = 0; round < 5; round += 1) {
       await delay(200 + 50 * round);
       await server.kill();
@@ -178,16 +182,14 @@ test("kill -9 of the database amid writes: each acknowledged write is stored onc
     }
     await delay(300);
   });
-  t.diagnostic(
-    JSON.stringify([total(reported, "acknowledged"), total(reported, "failed"), total(reported, "unknown")]),
-  );
-  assert.ok(total(reported, "acknowledged") > 100);
+  t.diagnostic(JSON.stringify([total(counts, "acknowledged"), total(counts, "failed"), total(counts, "unknown")]));
+  assert.ok(total(counts, "acknowledged") > 100);
 });
 
 test("sessions that are terminated at random under load fail no conditional write", async (t) => {
   const database = await newDatabase();
   const documents = await open(database);
-  const reported = await underFaults(database, documents, async (progress) => {
+  const counts = await underFaults(database, documents, async (progress) => {
     for (let round = 0; round < 30; round += 1) {
       await progress();
       await delay(round);
@@ -197,18 +199,16 @@ test("sessions that are terminated at random under load fail no conditional writ
       );
     }
   });
-  t.diagnostic(
-    JSON.stringify([total(reported, "acknowledged"), total(reported, "failed"), total(reported, "unknown")]),
-  );
-  assert.equal(total(reported, "failed") + total(reported, "unknown"), 0);
-  assert.ok(total(reported, "acknowledged") > 100);
+  t.diagnostic(JSON.stringify([total(counts, "acknowledged"), total(counts, "failed"), total(counts, "unknown")]));
+  assert.equal(total(counts, "failed") + total(counts, "unknown"), 0);
+  assert.ok(total(counts, "acknowledged") > 100);
 });
 
 test("connections that break at any moment, also between a commit and its response, neither fail nor repeat a conditional write", async (t) => {
   const database = await newDatabase();
   await using network = await FaultyNetwork.open(server.port);
   const documents = await open(database, { port: network.port });
-  const reported = await underFaults(database, documents, async (progress) => {
+  const counts = await underFaults(database, documents, async (progress) => {
     for (let round = 0; round < 30; round += 1) {
       await progress();
       await delay(round);
@@ -217,10 +217,8 @@ test("connections that break at any moment, also between a commit and its respon
     }
     await progress();
   });
-  t.diagnostic(
-    JSON.stringify([total(reported, "acknowledged"), total(reported, "failed"), total(reported, "unknown")]),
-  );
-  assert.equal(total(reported, "failed") + total(reported, "unknown"), 0);
+  t.diagnostic(JSON.stringify([total(counts, "acknowledged"), total(counts, "failed"), total(counts, "unknown")]));
+  assert.equal(total(counts, "failed") + total(counts, "unknown"), 0);
 });
 
 test("after a failover to a synchronous replica each acknowledged write is there, and writes continue", async (t) => {
@@ -236,7 +234,7 @@ test("after a failover to a synchronous replica each acknowledged write is there
   // An address that follows the primary.
   await using network = await FaultyNetwork.open(primary.port);
   const openThere = () => open("records", { port: network.port });
-  const reported = await underFaults(
+  const counts = await underFaults(
     "records",
     await openThere(),
     async (progress) => {
@@ -248,9 +246,7 @@ test("after a failover to a synchronous replica each acknowledged write is there
     },
     openThere,
   );
-  t.diagnostic(
-    JSON.stringify([total(reported, "acknowledged"), total(reported, "failed"), total(reported, "unknown")]),
-  );
+  t.diagnostic(JSON.stringify([total(counts, "acknowledged"), total(counts, "failed"), total(counts, "unknown")]));
 });
 
 test("a platform that reaches a replica instead of the primary does not start", async () => {
@@ -498,6 +494,6 @@ test("a stricter default isolation of the database causes no serialization failu
   const database = await newDatabase();
   await server.query(`ALTER DATABASE ${database} SET default_transaction_isolation = 'serializable'`);
   const documents = await open(database);
-  const reported = await underFaults(database, documents, () => delay(500));
-  assert.equal(total(reported, "failed") + total(reported, "unknown"), 0);
+  const counts = await underFaults(database, documents, () => delay(500));
+  assert.equal(total(counts, "failed") + total(counts, "unknown"), 0);
 });
