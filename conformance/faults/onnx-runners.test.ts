@@ -156,7 +156,9 @@ for (const [what, change] of [
     await change(join(source.versionDirectory, "model.onnx"));
     const pid = await onlyRunner();
     process.kill(pid, "SIGKILL");
-    await until("its end is detected", () => shop.logged.some((line) => line.includes("process has ended")));
+    await until("the end of the runner is detected", () =>
+      shop.logged.some((line) => line.includes("process has ended")),
+    );
     const failure = failureOf(await run(model, negation()));
     assert.equal(failure, "UNAVAILABLE: the files of model 'changing' have changed since it was loaded: load it again");
   });

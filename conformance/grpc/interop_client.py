@@ -1,8 +1,7 @@
 """Runs gRPC's published interop cases with grpcio: interop_client.py PORT [certificate]. Prints the cases that
-passed as JSON. The messages of grpc.testing are encoded by hand (a payload is field 2 of a message), so that no
-generated code is needed.
+passed as JSON.
 
-The messages of grpc.testing are written by hand (a payload is field 2 of a message), so that no generated code is needed.
+The messages of grpc.testing are encoded by hand (a payload is field 2 of a message), so that no generated code is needed.
 """
 
 import json

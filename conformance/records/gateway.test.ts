@@ -169,7 +169,7 @@ test("while the database is down the gateway passes calls to the leader, and fol
 test("a gateway that stops lets a request in flight end", async () => {
   const second = await RunningGateway.open({ workspace, records: server.url("records") });
   await until("it is ready", async () => (await second.page("/ping")).status === 200);
-  await until("its leader serves", () =>
+  await until("the leader of the replicas serves", () =>
     second.s3.send(new GetObjectCommand({ Bucket: bucket, Key: "long" })).then(
       async ({ Body, ContentLength }) => {
         const ended = second.end("SIGTERM");

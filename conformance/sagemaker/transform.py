@@ -98,7 +98,7 @@ def jobs():
     reply = create("lines", "in/", MaxConcurrentTransforms=4)
     proven("the ARN", reply["TransformJobArn"].endswith(":transform-job/lines"), reply["TransformJobArn"])
     reply = done("lines")
-    proven("the job has its times", reply["TransformStartTime"] <= reply["TransformEndTime"])
+    proven("the job has its creation, start and end times", reply["TransformStartTime"] <= reply["TransformEndTime"])
     answers = [each["outputs"][0]["data"] for each in output("lines", "a.jsonl")]
     proven("the output has the order of the records", answers == [[2.0 * at] for at in range(50)], str(answers[:5]))
     proven(

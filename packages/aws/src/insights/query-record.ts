@@ -19,7 +19,7 @@ export interface QueryEvent {
 export class QueryRecord {
   readonly event: QueryEvent | null;
   readonly #values = new Map<string, QueryValue>();
-  /** Undefined: not parsed yet; null: the message is not a JSON object. */
+  /** The parsed message; undefined until it is parsed, null if it is not a JSON object. */
   #document: object | null | undefined;
 
   constructor(event: QueryEvent | null) {
