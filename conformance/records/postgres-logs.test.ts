@@ -224,6 +224,30 @@ test("no client of the platform lists, reads, writes, copies or deletes the chun
   );
 });
 
+test("while the S3 service is away lines are accepted and groups are deleted; the lines are stored when it is back", async () => {
+  const [leader] = replicas;
+  const other = { logGroupName: "other", logStreamName };
+  await logsOf(leader).send(new CreateLogGroupCommand({ logGroupName: "other" }));
+  await service.kill();
+  await put(leader, "six");
+  await logsOf(leader).send(new CreateLogStreamCommand(other));
+  const logEvents = [{ timestamp: Date.now(), message: "local" }];
+  await logsOf(leader).send(new PutLogEventsCommand({ ...other, logEvents }));
+  const { events = [] } = await logsOf(leader).send(new GetLogEventsCommand({ ...other, startFromHead: true }));
+  assert.deepEqual(
+    events.map(({ message }) => message),
+    ["local"],
+  );
+  await logsOf(leader).send(new DeleteLogGroupCommand({ logGroupName: "other" }));
+  const stored = (await recordedKeys()).length;
+  await until("the log says that lines cannot be stored", () => leader.log().includes("log lines cannot be stored"));
+  await service.startAgain();
+  await until("the lines are stored", () => leader.log().includes("log lines are stored again"));
+  assert.equal(leader.log().split("log lines cannot be stored").length, 2);
+  assert.ok((await recordedKeys()).length > stored);
+  assert.equal((await read(leader)).messages.at(-1), "six");
+});
+
 test("a deleted group leaves neither chunks nor records of them", async () => {
   const [leader] = replicas;
   await logsOf(leader).send(new DeleteLogGroupCommand({ logGroupName }));
