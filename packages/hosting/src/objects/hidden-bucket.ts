@@ -16,6 +16,12 @@ import type {
   UploadOptions,
 } from "./object-store.ts";
 
+/** The start of the name of each bucket with log lines. */
+export const logBucketPrefix = "galatea-logs-";
+
+/** Returns true for the name of a bucket with log lines, of any platform. */
+export const isLogBucket = (bucket: string): boolean => bucket.startsWith(logBucketPrefix);
+
 /**
  * Returns a view of a store without the buckets that platforms use for their own objects. Calls that name such a bucket
  * are rejected with NoSuchBucket, and its creation with BucketAlreadyExists.

@@ -20,7 +20,7 @@ export {
 export { checkBody } from "./body-file.ts";
 export { computeDigest, type DigestName } from "./checksum.ts";
 export { openDirectoryStore } from "./directory-store.ts";
-export { hideBuckets } from "./hidden-bucket.ts";
+export { hideBuckets, isLogBucket, logBucketPrefix } from "./hidden-bucket.ts";
 export { ArchiveError, archiveLimits, type SharedContent, type UnpackedArchive } from "./archive.ts";
 export { readChecksummed, checksummedText } from "./damaged-file.ts";
 export { deleteUnlinkedContents } from "./archive-content.ts";

@@ -4,12 +4,11 @@ import { delay, openDeadline, rejectOnAbort, systemClock, TaskGroup, type Logger
 import { LocalInstanceAgent } from "@galatea/hosting/instance-agent";
 import { AgentServer, agentServerLimits, endAbandonedInstances } from "@galatea/hosting/instance-agent-http";
 import { NodeMemory } from "@galatea/hosting/nodes";
+import { hideBuckets, isLogBucket } from "@galatea/hosting/objects";
 import type { DataDirectories } from "../../data-directory/index.ts";
 import type { AgentOptions } from "../../options/index.ts";
 import { describeMachine, openInstanceHost } from "../platform/instance-host.ts";
 import { openDataDirectory } from "../platform/own-data-directory.ts";
-import { isLogBucket } from "@galatea/hosting/logs/chunked";
-import { hideBuckets } from "@galatea/hosting/objects";
 import { openS3Objects } from "../platform/s3-objects.ts";
 import { requestMemory } from "../request-memory.ts";
 import { ProbeServer } from "./probe-server.ts";

@@ -3,4 +3,4 @@
  * chunks in the object store, with one record for each chunk.
  */
 export { openChunkedLogStreams, type ChunkedLogStreamsOptions } from "./chunked-log-storage.ts";
-export { chooseLogBucket, isLogBucket, readLogBucket } from "./log-records.ts";
+export { chooseLogBucket, readLogBucket } from "./log-records.ts";

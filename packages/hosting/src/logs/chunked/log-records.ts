@@ -1,4 +1,5 @@
 import { AwsError, type Logger } from "@galatea/base";
+import { logBucketPrefix } from "../../objects/index.ts";
 import {
   DocumentConflict,
   readAllJson,
@@ -54,7 +55,6 @@ const kinds = {
   deletion: "log-deletion",
 } as const;
 const bucketKey = "name";
-const bucketPrefix = "galatea-logs-";
 const openedOrder = "opened";
 const documentsPerWrite = 500;
 
@@ -67,13 +67,10 @@ export async function readLogBucket(documents: Documents): Promise<string | null
 export async function chooseLogBucket(documents: Documents, newId: () => string): Promise<string> {
   const found = await readLogBucket(documents);
   if (found !== null) return found;
-  const body = `${bucketPrefix}${newId()}`;
+  const body = `${logBucketPrefix}${newId()}`;
   await documents.write([{ do: "put", kind: kinds.bucket, key: bucketKey, body, expects: "absent" }]);
   return body;
 }
-
-/** Returns true for the name of a bucket with chunks, of any records. */
-export const isLogBucket = (bucket: string): boolean => bucket.startsWith(bucketPrefix);
 
 export const streamPrefix = ({ groupId, streamId }: LogStreamId): string => `${groupId}/${streamId}/`;
 
