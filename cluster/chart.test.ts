@@ -6,37 +6,11 @@ import { parse } from "yaml";
 import { gatewayFlags } from "../packages/galatea/src/options/gateway-flags.ts";
 import { upFlags } from "../packages/galatea/src/options/up-flags.ts";
 import { missingPackages } from "./programs.ts";
+import { schemaDifferences, type Schema } from "./values-schema.ts";
 
 const root = join(import.meta.dirname, "..");
 const textOf = (path: string) => readFileSync(join(root, path), "utf8");
 const chartFile = (path: string) => textOf(join("charts/galatea", path));
-
-interface Schema {
-  readonly type: string;
-  readonly properties?: Readonly<Record<string, Schema>>;
-  readonly additionalProperties?: boolean;
-  readonly enum?: readonly unknown[];
-  readonly pattern?: string;
-}
-
-const typeOf = (value: unknown) =>
-  Array.isArray(value) ? "array" : Number.isInteger(value) ? "integer" : value === null ? "null" : typeof value;
-
-/** Returns the differences between default values and a schema: missing names, other types, and values that the schema rejects. */
-function differences(path: string, value: unknown, schema: Schema | undefined): readonly string[] {
-  if (schema === undefined) return [`${path} is not in the schema`];
-  if (typeOf(value) !== schema.type) return [`${path} is of type ${typeOf(value)}, the schema's is ${schema.type}`];
-  if (schema.enum !== undefined && !schema.enum.includes(value)) return [`${path} is none of the schema's values`];
-  if (schema.pattern !== undefined && !new RegExp(schema.pattern).test(value as string))
-    return [`${path} does not match ${schema.pattern}`];
-  if (schema.properties === undefined) return [];
-  const values = value as Readonly<Record<string, unknown>>;
-  const names = new Set([...Object.keys(values), ...Object.keys(schema.properties)]);
-  return [
-    ...(schema.additionalProperties === false ? [] : [`${path} accepts unknown names`]),
-    ...[...names].flatMap((name) => differences(`${path}.${name}`, values[name], schema.properties?.[name])),
-  ];
-}
 
 test("the chart and the program have the same version", () => {
   const chart = parse(chartFile("Chart.yaml")) as Readonly<Record<string, string>>;
@@ -48,9 +22,9 @@ test("values.yaml matches its schema, and the schema rejects all other values", 
   const values = parse(chartFile("values.yaml")) as Readonly<Record<string, unknown>>;
   const schema = JSON.parse(chartFile("values.schema.json")) as Schema;
   // Helm adds `global` to the values of every chart.
-  assert.deepEqual(differences("values", { ...values, global: {} }, schema), []);
+  assert.deepEqual(schemaDifferences("values", { ...values, global: {} }, schema), []);
   const changed = { ...values, global: {}, region: 1, replica: 3 };
-  assert.deepEqual(differences("values", changed, schema), [
+  assert.deepEqual(schemaDifferences("values", changed, schema), [
     "values.region is of type integer, the schema's is string",
     "values.replica is not in the schema",
   ]);
