@@ -8,7 +8,7 @@ import {
   type ObjectKind,
   type PodWatchOptions,
 } from "../src/kubernetes-host/index.ts";
-import type { Pod } from "../src/kubernetes-host/pod.ts";
+import type { Pod, PodWarning } from "../src/kubernetes-host/pod.ts";
 import type { LocalInstanceAgent } from "../src/instance-agent/index.ts";
 import { openLocalAgent } from "./instance-agents-fixture.ts";
 
@@ -38,6 +38,8 @@ export class FakeCluster implements ClusterApi, AsyncDisposable {
   /** Error with which every call rejects; null while the API responds. */
   failure: Error | null = null;
   callCount = 0;
+  /** Events of type Warning of every pod. */
+  podWarnings: readonly PodWarning[] = [];
 
   async apply(manifest: object): Promise<void> {
     this.#called();
@@ -109,6 +111,11 @@ export class FakeCluster implements ClusterApi, AsyncDisposable {
     for (const { onChange } of this.#watches) onChange({ kind: "DELETED", pod: object });
     await this.#pods.get(name)?.running.disposeAsync();
     this.#pods.delete(name);
+  }
+
+  warnings(): Promise<readonly PodWarning[]> {
+    this.#called();
+    return Promise.resolve(this.podWarnings);
   }
 
   listPods(): Promise<ListedPods> {

@@ -230,6 +230,20 @@ test("an instance whose pod no node takes, or a quota refuses, fails with the re
   await refused.delete();
 });
 
+test("an instance whose pod does not start, without a reason in the pod's status, fails with the newest event", async (t) => {
+  await using cluster = new FakeCluster();
+  await using host = await openHost(cluster, 200);
+  await host.resume([]);
+  cluster.status = { phase: "Pending", conditions: [{ type: "PodScheduled", status: "True" }] };
+  cluster.podWarnings = [{ reason: "FailedCreatePodSandBox", message: "the network plugin failed" }];
+  const instance = opened(t, host, await specFor("serve"));
+  await instance.put("delete");
+  await assert.rejects(
+    instance.view.started(signal()),
+    /The pod e-i-\S+ was not ready after 0\.2 s\. The node cannot create the pod's sandbox: the network plugin failed\. Ask/,
+  );
+});
+
 test("an instance whose container fails at its first start ends with the container's failure", async (t) => {
   await using cluster = new FakeCluster();
   await using host = await openHost(cluster);

@@ -6,10 +6,12 @@ import {
   PatchStrategy,
   ServerConfiguration,
   Watch,
+  type CoreV1Event,
+  type KubernetesListObject,
   type KubernetesObject,
 } from "@kubernetes/client-node";
 import { openDeadline, type Clock } from "@galatea/base";
-import type { Pod } from "./pod.ts";
+import type { Pod, PodWarning } from "./pod.ts";
 
 /** Timeout of one call in milliseconds. The client library has no timeout of its own. */
 const callMsMax = 10_000;
@@ -65,6 +67,8 @@ export interface ClusterApi {
   /** Deletes an object, if it exists. Resolves before the processes of a pod have ended. */
   delete(kind: ObjectKind, name: string): Promise<void>;
   listPods(selector: string): Promise<ListedPods>;
+  /** Resolves with the events of type Warning of a pod, in the order of their last occurrence. */
+  warnings(podName: string): Promise<readonly PodWarning[]>;
   /** Resolves when the API ends the watch or sends nothing for 30 s. */
   watchPods(options: PodWatchOptions): Promise<void>;
 }
@@ -121,7 +125,7 @@ class ConnectedCluster implements ClusterApi {
   }
 
   async names(kind: ObjectKind, selector: string): Promise<readonly string[]> {
-    return (await this.#list(kind, selector)).items.flatMap(({ metadata }) => metadata?.name ?? []);
+    return (await this.#list(kind, { labels: selector })).items.flatMap(({ metadata }) => metadata?.name ?? []);
   }
 
   async delete(kind: ObjectKind, name: string): Promise<void> {
@@ -133,8 +137,16 @@ class ConnectedCluster implements ClusterApi {
   }
 
   async listPods(selector: string): Promise<ListedPods> {
-    const { items, metadata } = await this.#list("Pod", selector);
+    const { items, metadata } = await this.#list("Pod", { labels: selector });
     return { pods: items as unknown as readonly Pod[], version: metadata?.resourceVersion ?? "0" };
+  }
+
+  async warnings(podName: string): Promise<readonly PodWarning[]> {
+    const fields = `involvedObject.kind=Pod,involvedObject.name=${podName},type=Warning`;
+    const { items } = await this.#list("Event", { fields });
+    return (items as CoreV1Event[])
+      .toSorted((one, other) => lastOccurrenceMs(one) - lastOccurrenceMs(other))
+      .map(({ reason = "", message = "" }) => ({ reason, message }));
   }
 
   async watchPods({ selector, version, onChange, signal }: PodWatchOptions): Promise<void> {
@@ -165,15 +177,23 @@ class ConnectedCluster implements ClusterApi {
     if (failure !== null) throw failure;
   }
 
-  #list(kind: ObjectKind, selector: string) {
+  #list(
+    kind: ObjectKind | "Event",
+    { fields, labels }: { readonly fields?: string; readonly labels?: string },
+  ): Promise<KubernetesListObject<KubernetesObject>> {
     const none = undefined;
-    return called(this.#objects.list(apiVersions[kind], kind, this.namespace, none, none, none, none, selector));
+    const version = kind === "Event" ? "v1" : apiVersions[kind];
+    return called(this.#objects.list(version, kind, this.namespace, none, none, none, fields, labels));
   }
 
   #header(kind: ObjectKind, name: string) {
     return { apiVersion: apiVersions[kind], kind, metadata: { name, namespace: this.namespace } };
   }
 }
+
+/** The scheduler writes `eventTime` and, for repeated events, `series`; all other components write `lastTimestamp`. */
+const lastOccurrenceMs = ({ series, lastTimestamp, eventTime }: CoreV1Event): number =>
+  (lastTimestamp ?? series?.lastObservedTime ?? eventTime)?.getTime() ?? 0;
 
 /**
  * Resolves with the result of a call, or rejects with Kubernetes' own message. The client library hides that message in the text of the whole

@@ -1,4 +1,4 @@
-import { ChangeNotifier, delay, rejectOnAbort, TaskGroup, type Clock, type Logger } from "@galatea/base";
+import { ChangeNotifier, delay, openDeadline, rejectOnAbort, TaskGroup, type Clock, type Logger } from "@galatea/base";
 import { createCertificate, type Certificate } from "@galatea/base/certificates";
 import type {
   AgentContainer,
@@ -19,7 +19,7 @@ import { unknownTypeText } from "./cluster-node.ts";
 import { ClusterApiError, type ClusterApi } from "./cluster-api.ts";
 import type { PodCache } from "./pod-cache.ts";
 import { agentPort, podManifest, podName, secretManifest, specHash, type PodSettings } from "./pod-manifest.ts";
-import { podProblem, refusedPodProblem } from "./pod-problem.ts";
+import { podProblem, refusedPodProblem, warnedPodProblem } from "./pod-problem.ts";
 import { hasPodEnded, instanceAnnotations, isPodReady, type Pod } from "./pod.ts";
 
 /** The keys with which an agent downloads the models of its instance. */
@@ -215,9 +215,9 @@ export class PodInstance implements AgentInstance {
 
   /** Resolves with a pod whose agent is ready. Creates a pod if there is none. Rejects when the pod has a problem. */
   async #readyPod(startedMs: number, closing: AbortSignal): Promise<Pod> {
-    const { pods, podStartMsMax, clock } = this.#options;
+    const { pods, podStartMsMax, clock, logger } = this.#options;
     const name = this.#currentPod()?.metadata.name ?? (await this.#createPod());
-    const fromMs = this.#isFirstStart ? startedMs : clock.epochMs();
+    let fromMs = this.#isFirstStart ? startedMs : clock.epochMs();
     for (;;) {
       const changed = pods.changed();
       const pod = pods.find(name);
@@ -226,17 +226,31 @@ export class PodInstance implements AgentInstance {
       const problem = podProblem(pod);
       if (hasPodEnded(pod)) throw new Error(problem?.text ?? `the pod ${name} ended while it started`);
       if (problem?.isFinal === true && this.#isFirstStart) throw new PodStartError(problem.text);
-      const leftMs = fromMs + podStartMsMax - clock.epochMs();
-      if (leftMs <= 0 && this.#isFirstStart) {
-        const text = problem?.text ?? `The pod ${name} was not ready after ${podStartMsMax / 1000} s.`;
-        throw new PodStartError(text);
-      }
       if (problem !== null) this.#reportFailure(problem.text);
-      await Promise.race([
-        rejectOnAbort(changed, closing),
-        ...(this.#isFirstStart ? [delay(clock, leftMs, closing)] : []),
-      ]);
+      const leftMs = fromMs + podStartMsMax - clock.epochMs();
+      if (leftMs > 0) {
+        using limit = openDeadline({ clock, afterMs: leftMs, signal: closing });
+        await rejectOnAbort(changed, limit.signal).catch(() => closing.throwIfAborted());
+        continue;
+      }
+      const text = problem?.text ?? (await this.#warned(name));
+      if (this.#isFirstStart) throw new PodStartError(text);
+      logger.warning("the pod of an instance does not start; still waiting", {
+        instance: this.id,
+        pod: name,
+        reason: text,
+      });
+      this.#reportFailure(text);
+      fromMs = clock.epochMs();
     }
+  }
+
+  /** Returns the reason why a pod was not ready in time, from its newest warning. */
+  async #warned(name: string): Promise<string> {
+    const { api, podStartMsMax } = this.#options;
+    const problem = warnedPodProblem(await api.warnings(name));
+    const late = `The pod ${name} was not ready after ${podStartMsMax / 1000} s.`;
+    return problem === null ? late : `${late} ${problem.text}`;
   }
 
   /** Returns the pod that runs the current spec of the instance; null if there is none. */

@@ -1,7 +1,7 @@
 /** Statuses that Kubernetes 1.36 with containerd reported in a test cluster, without fields that the host does not read. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { podProblem, refusedPodProblem } from "./pod-problem.ts";
+import { podProblem, refusedPodProblem, warnedPodProblem } from "./pod-problem.ts";
 import type { Pod } from "./pod.ts";
 
 type Status = NonNullable<Pod["status"]>;
@@ -201,4 +201,28 @@ test("a pod that a quota or an admission rule refuses never starts; one that the
       text: "Kubernetes refuses the pod of the instance: no.",
     })),
   );
+});
+
+test("the newest event of a pod is its problem if the status has no reason", () => {
+  const sandbox =
+    'Failed to create pod sandbox: rpc error: code = Unknown desc = failed to setup network for sandbox "1f": plugin type="bridge" failed (add)';
+  const message = "0/2 nodes are available: 2 Insufficient cpu. preemption: 0/2 nodes are available.";
+  const textOf = (reason: string, said: string) =>
+    warnedPodProblem([
+      { reason: "Old", message: "" },
+      { reason, message: said },
+    ])?.text;
+  assert.equal(
+    textOf("FailedCreatePodSandBox", sandbox),
+    `The node cannot create the pod's sandbox: ${sandbox}. Ask an operator of the cluster to check the node's network plugin and container runtime.`,
+  );
+  assert.equal(
+    textOf("FailedScheduling", message),
+    `${capacity}no node of the cluster takes the pod: 0/2 nodes are available: 2 Insufficient cpu. ${instead}`,
+  );
+  assert.equal(
+    textOf("NewReason", "the words of Kubernetes."),
+    "Kubernetes reports NewReason for the pod: the words of Kubernetes.",
+  );
+  assert.equal(warnedPodProblem([]), null);
 });

@@ -1,4 +1,4 @@
-import { unschedulable, type PodContainerState, type Pod } from "./pod.ts";
+import { unschedulable, type PodContainerState, type Pod, type PodWarning } from "./pod.ts";
 
 /** The reason why a pod does not run its agent. */
 export interface PodProblem {
@@ -88,6 +88,30 @@ export function podProblem(pod: Pod): PodProblem | null {
     return problemOf(reason, { message: pod.status?.message ?? terminated?.message ?? "", image, exitCode });
   }
   return null;
+}
+
+const noHelp = "Ask an operator of the cluster";
+
+/** Problems that the status of a pod does not show, by the reason of the event. */
+const warningRows: Readonly<Record<string, (message: string) => string>> = {
+  FailedScheduling: (message) =>
+    capacityText(`no node of the cluster takes the pod${after(withoutPreemption(message))}`),
+  FailedCreatePodSandBox: (message) =>
+    `The node cannot create the pod's sandbox${after(message)}. ${noHelp} to check the node's network plugin and container runtime.`,
+  FailedMount: (message) => `A volume of the pod cannot be mounted${after(message)}. ${noHelp} to check the node.`,
+  Unhealthy: (message) => `The instance agent does not become ready${after(message)}. The pod's log has the reason.`,
+};
+
+/**
+ * Returns the problem in the newest warning about a pod; null if there are no warnings. Use it for a pod that has not started in time and whose
+ * status has no reason, for example because its sandbox cannot be created.
+ */
+export function warnedPodProblem(warnings: readonly PodWarning[]): PodProblem | null {
+  const newest = warnings.at(-1);
+  if (newest === undefined) return null;
+  const { reason, message } = newest;
+  const text = warningRows[reason]?.(message) ?? `Kubernetes reports ${reason} for the pod${after(message)}.`;
+  return { reason, text, isFinal: false };
 }
 
 /** Returns the scheduler's message without the sentences about claims and preemption, which do not describe the missing capacity. */

@@ -37,6 +37,13 @@ export interface Pod {
   };
 }
 
+/** An event of type Warning that Kubernetes has recorded for a pod. */
+export interface PodWarning {
+  /** Kubernetes' reason, such as `FailedCreatePodSandBox`. */
+  readonly reason: string;
+  readonly message: string;
+}
+
 /** Labels and annotations of pods and Secrets of instances. */
 export const instanceLabels = {
   /** The platform that owns the object: the release name of the Helm chart. */
