@@ -41,6 +41,8 @@ start apiserver "$PROGRAMS/kube-apiserver" --etcd-servers "$etcd" --bind-address
   --service-account-signing-key-file "$pki/accounts.key" --service-cluster-ip-range "$services" \
   --kubelet-preferred-address-types=InternalIP --authorization-mode Node,RBAC --allow-privileged=true --event-ttl 10m
 apiserver=$started
+# Tests stop and continue this process.
+echo "$apiserver" > "$RUN/apiserver.pid"
 deadline=$((SECONDS + 60))
 until "$PROGRAMS/kubectl" --kubeconfig "$RUN/admin.kubeconfig" get --raw /readyz > /dev/null 2>&1; do
   if ! kill -0 "$apiserver" 2> /dev/null || [ "$SECONDS" -gt "$deadline" ]; then

@@ -102,10 +102,10 @@ run_inside() {
   # Packets to addresses of services are routed to the first node, whose kube-proxy forwards them.
   ip route add 10.96.0.0/16 via 10.99.0.11
   # Most of this time is the import of an image of hundreds of megabytes.
-  local deadline=$((SECONDS + 180))
+  local deadline=$((SECONDS + 900))
   until [ "$(kubectl get nodes --no-headers 2> /dev/null | grep -cw Ready)" = "$NODES" ]; do
     if [ "$SECONDS" -gt "$deadline" ]; then
-      echo "Not all nodes are ready after 180 s; their logs are in $RUN/logs:" >&2
+      echo "Not all nodes are ready after 900 s; their logs are in $RUN/logs:" >&2
       tail -n 5 "$RUN"/logs/node*.log >&2
       exit 1
     fi

@@ -24,7 +24,7 @@ isolate_files() {
   mkdir -p /run/lock
   # Files that programs write below /var are stored in the folder of the node.
   mount -t overlay overlay -o "lowerdir=/var,upperdir=$folder/var,workdir=$folder/var.work" /var
-  mkdir -p /var/lib/cni /var/lib/kubelet /var/log/pods /var/log/containers /var/lib/volumes/1 /var/lib/volumes/2
+  mkdir -p /var/lib/cni /var/lib/kubelet /var/log/pods /var/log/containers /var/lib/volumes/1 /var/lib/volumes/2 /var/lib/volumes/3
   # The kubelet sets these parameters of the whole kernel. It gets copies, so that the settings of the machine do not change.
   local setting copy
   for setting in vm/overcommit_memory vm/panic_on_oom kernel/panic kernel/panic_on_oops kernel/keys/root_maxkeys kernel/keys/root_maxbytes; do

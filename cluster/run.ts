@@ -10,6 +10,7 @@ import { constants } from "node:os";
 import { join } from "node:path";
 import { cacheDirectory } from "../conformance/environments/index.ts";
 import { acquireLock } from "../conformance/environments/lock.ts";
+import { figuresTable } from "./figures.ts";
 import { ensureGalateaImage, writePauseImage } from "./images.ts";
 import { ensurePrograms, missingPackages } from "./programs.ts";
 
@@ -46,6 +47,7 @@ async function main(command: readonly string[]): Promise<number> {
   const pause = await writePauseImage(programs, join(folder, "pause"));
   const environment = { PROGRAMS: programs, RUN: folder, IMAGES: `${pause} ${image}` };
   const status = await runLaboratory(command.length > 0 ? command : testCommand(), environment, ending.signal);
+  process.stdout.write(figuresTable(folder));
   // After a failure the folder is kept until the next run, because it has the logs of every component.
   if (status === 0) await rm(folder, { recursive: true });
   else process.stderr.write(`The logs of the laboratory are in ${folder}\n`);

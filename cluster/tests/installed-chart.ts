@@ -76,16 +76,14 @@ export class InstalledChart implements AsyncDisposable {
   }
 
   /** Returns a client that calls the platform through its Service, with the key in its Secret. */
-  async client(): Promise<PlatformClient> {
+  async client(attemptsMax?: number): Promise<PlatformClient> {
     const address = await this.kubectl("get", "service", "galatea", "--output=jsonpath={.spec.clusterIP}");
     const { data } = JSON.parse(await this.kubectl("get", "secret", "galatea-keys", "--output=json")) as {
       readonly data: { readonly username: string; readonly password: string };
     };
     const decoded = (text: string) => Buffer.from(text, "base64").toString();
-    return new PlatformClient(`http://${address}:8770`, {
-      accessKeyId: decoded(data.username),
-      secretAccessKey: decoded(data.password),
-    });
+    const credentials = { accessKeyId: decoded(data.username), secretAccessKey: decoded(data.password) };
+    return new PlatformClient(`http://${address}:8770`, credentials, attemptsMax);
   }
 
   /** Returns the state and log of the pod, for error messages. */

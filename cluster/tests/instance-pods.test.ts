@@ -44,7 +44,7 @@ test("an endpoint's instance runs in a pod on another node, a killed pod is repl
 test("an endpoint of an instance type that no node has fails with the scheduler's reason, and leaves no pod", async () => {
   await using chart = await InstalledChart.install("too-large", ["trial=true", ...values, "instances.startSeconds=5"]);
   const client = await chart.client();
-  await client.create("large", "ml.m5.24xlarge");
+  await client.create("large", { instanceType: "ml.m5.24xlarge" });
   assert.match(
     await client.failureReason("large"),
     /InsufficientInstanceCapacity error: no node of the cluster takes the pod: 0\/2 nodes are available: .*Insufficient memory/,

@@ -2,8 +2,8 @@ import { apply, kubectl } from "./installed-chart.ts";
 
 export const storageClass = "laboratory";
 
-/** Creates a volume of 2 GiB in a folder of node1, `/var/lib/volumes/1` or `2`. Disposal deletes it. */
-export async function localVolume(name: string, folder: 1 | 2): Promise<AsyncDisposable> {
+/** Creates a volume of 2 GiB in a folder of node1, `/var/lib/volumes/1`, `2` or `3`. Disposal deletes it. */
+export async function localVolume(name: string, folder: 1 | 2 | 3): Promise<AsyncDisposable> {
   await apply({
     apiVersion: "v1",
     kind: "PersistentVolume",

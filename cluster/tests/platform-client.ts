@@ -20,27 +20,40 @@ const inService = { maxWaitTime: 120, minDelay: 1, maxDelay: 1 };
 const row = { datatype: "FP32", shape: [1, 4], data: [1, 2, 3, 4] };
 const body = JSON.stringify({ inputs: ["INPUT0", "INPUT1"].map((name) => ({ name, ...row })) });
 
+export interface DeploymentOptions {
+  readonly instanceType?: ProductionVariantInstanceType;
+  readonly instanceCount?: number;
+}
+
 /** AWS SDK clients of one platform, for endpoints with the example model `add_sub`. */
 export class PlatformClient {
   readonly #s3: S3Client;
   readonly #sagemaker: SageMakerClient;
   readonly #runtime: SageMakerRuntimeClient;
 
-  constructor(endpoint: string, credentials: { readonly accessKeyId: string; readonly secretAccessKey: string }) {
+  /** `attemptsMax`: how often the SDK sends an invocation until it succeeds. */
+  constructor(
+    endpoint: string,
+    credentials: { readonly accessKeyId: string; readonly secretAccessKey: string },
+    attemptsMax = 3,
+  ) {
     const options = { endpoint, region: "us-east-1", credentials };
     this.#s3 = new S3Client({ ...options, forcePathStyle: true });
     this.#sagemaker = new SageMakerClient(options);
-    this.#runtime = new SageMakerRuntimeClient(options);
+    this.#runtime = new SageMakerRuntimeClient({ ...options, maxAttempts: attemptsMax });
   }
 
   /** Creates a bucket, a model, an endpoint configuration and an endpoint, all named `name`, and waits until the endpoint is in service. */
   async deploy(name: string): Promise<void> {
-    await this.create(name, "ml.t2.medium");
+    await this.create(name);
     await this.inService(name);
   }
 
-  /** Creates the same objects as `deploy`, with instances of the given type, and does not wait. */
-  async create(name: string, InstanceType: ProductionVariantInstanceType): Promise<void> {
+  /** Creates the same objects as `deploy`, and does not wait. */
+  async create(
+    name: string,
+    { instanceType: InstanceType = "ml.t2.medium", instanceCount = 1 }: DeploymentOptions = {},
+  ): Promise<void> {
     await this.#s3.send(new CreateBucketCommand({ Bucket: name }));
     const Body = execFileSync("tar", ["-C", models, "-cz", "add_sub"]);
     await this.#s3.send(new PutObjectCommand({ Bucket: name, Key: "model.tar.gz", Body }));
@@ -56,7 +69,7 @@ export class PlatformClient {
       }),
     );
     const variant = { VariantName: "AllTraffic", ModelName: name, InstanceType };
-    const ProductionVariants = [{ ...variant, InitialInstanceCount: 1, InitialVariantWeight: 1 }];
+    const ProductionVariants = [{ ...variant, InitialInstanceCount: instanceCount, InitialVariantWeight: 1 }];
     await this.#sagemaker.send(new CreateEndpointConfigCommand({ EndpointConfigName: name, ProductionVariants }));
     await this.#sagemaker.send(new CreateEndpointCommand({ EndpointName: name, EndpointConfigName: name }));
   }

@@ -148,6 +148,7 @@ test("SIGTERM: the readiness probe fails at once, requests in flight end first, 
     [200, 200],
   );
   assert.equal(await statusOf(agent.probePort, "/state"), 404);
+  assert.equal(await statusOf(agent.probePort, "/servingz"), 503);
   await using client = connect(agent);
   const instance = await startedOn(client);
   const [container] = instance.containers;

@@ -38,6 +38,8 @@ export class FakeCluster implements ClusterApi, AsyncDisposable {
   /** Error with which every call rejects; null while the API responds. */
   failure: Error | null = null;
   callCount = 0;
+  /** Maximum number of pods at the same time, without those that are being deleted. */
+  livePodsMax = 0;
   /** Events of type Warning of every pod. */
   podWarnings: readonly PodWarning[] = [];
 
@@ -46,6 +48,8 @@ export class FakeCluster implements ClusterApi, AsyncDisposable {
     const object = manifest as Manifest & Pod;
     this.#objects.set(keyOf(object.kind, object.metadata.name), object);
     if (object.kind !== "Pod") return;
+    const live = this.pods.filter(({ metadata }) => metadata.deletionTimestamp === undefined);
+    this.livePodsMax = Math.max(this.livePodsMax, live.length);
     if (this.status !== null) this.#change(object, this.status);
     else await this.#start(object);
   }
@@ -71,7 +75,12 @@ export class FakeCluster implements ClusterApi, AsyncDisposable {
     );
     this.agents.set(name, agent);
     this.#pods.set(name, { server, running });
-    this.#change(pod, { phase: "Running", podIP: host, conditions: [{ type: "Ready", status: "True" }] });
+    this.#change(pod, {
+      phase: "Running",
+      podIP: host,
+      conditions: [{ type: "Ready", status: "True" }],
+      containerStatuses: [{ name: "agent", started: true }],
+    });
   }
 
   read(kind: ObjectKind, name: string): Promise<unknown> {
@@ -137,6 +146,13 @@ export class FakeCluster implements ClusterApi, AsyncDisposable {
 
   get pods(): readonly Pod[] {
     return this.#named("Pod");
+  }
+
+  /** The `minAvailable` of each disruption budget. */
+  get minAvailable(): readonly number[] {
+    return this.#named("PodDisruptionBudget").map((budget) => {
+      return (budget.spec as unknown as { readonly minAvailable: number }).minAvailable;
+    });
   }
 
   get secretNames(): readonly string[] {

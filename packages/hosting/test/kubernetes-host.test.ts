@@ -14,6 +14,7 @@ import {
   type ClusterApi,
   type PodSettings,
 } from "../src/kubernetes-host/index.ts";
+import type { Pod } from "../src/kubernetes-host/pod.ts";
 import { FakeCluster, quotaExceeded } from "./fake-cluster-fixture.ts";
 import { openLocalAgent } from "./instance-agents-fixture.ts";
 
@@ -36,10 +37,14 @@ const settings: PodSettings = {
   graceSeconds: 90,
 };
 
-async function openHost(api: ClusterApi, podStartMsMax = testTimeoutMs): Promise<KubernetesHost> {
+async function openHost(
+  api: ClusterApi,
+  podStartMsMax = testTimeoutMs,
+  image = settings.image,
+): Promise<KubernetesHost> {
   return await KubernetesHost.open({
     api,
-    settings,
+    settings: { ...settings, image },
     node: node.id,
     podStartMsMax,
     epoch: null,
@@ -145,9 +150,58 @@ test("a pod of another spec is replaced", async (t) => {
   const instance = opened(t, host, changed);
   await instance.put("retry");
   await instance.view.started(signal());
-  await eventually(() => cluster.pods.length === 1);
-  assert.notEqual(cluster.pods[0]?.metadata.name, first?.metadata.name);
+  await eventually(() => cluster.pods.length === 1 && cluster.pods[0]?.metadata.name !== first?.metadata.name);
   await instance.delete();
+});
+
+test("outdated pods of a fleet are replaced one by one, and each serves until its successor does", async (t) => {
+  await using cluster = new FakeCluster();
+  const owners = [0, 1, 2].map((ordinal) => ({ ...owner, ordinal }));
+  const specs = await Promise.all(owners.map((each) => specFor("serve", each)));
+  {
+    await using host = await openHost(cluster);
+    await host.resume([]);
+    const before = await Promise.all(specs.map((spec) => started(t, host, spec)));
+    await Promise.all(before.map((instance) => instance.shutDown()));
+  }
+  await using host = await openHost(cluster, testTimeoutMs, "galatea:next");
+  assert.equal((await host.resume(owners)).size, 3);
+  const instances = specs.map((spec) => opened(t, host, spec));
+  assert.deepEqual(await Promise.all(instances.map((instance) => instance.put("retry"))), [true, true, true]);
+  await Promise.all(instances.map((instance) => instance.view.started(signal())));
+  const isNext = ({ spec }: Pod) =>
+    (spec as { containers?: { image: string }[] }).containers?.[0]?.image === "galatea:next";
+  let [requestCount, isReplaced] = [0, false];
+  while (!isReplaced) {
+    isReplaced = cluster.pods.length === 3 && cluster.pods.every(isNext);
+    for (const instance of instances) assert.equal(await echoed(instance), "question");
+    requestCount += instances.length;
+  }
+  t.diagnostic(`${requestCount} requests during the replacement`);
+  assert.equal(cluster.livePodsMax, 4);
+  await eventually(() => cluster.secretNames.length === 4);
+});
+
+test("a fleet has a disruption budget that leaves all of its instances but one, until it has none", async (t) => {
+  await using cluster = new FakeCluster();
+  const instances: AgentInstance[] = [];
+  {
+    await using host = await openHost(cluster);
+    await host.resume([]);
+    for (const ordinal of [0, 1]) instances.push(await started(t, host, await specFor("serve", { ...owner, ordinal })));
+    await started(t, host, await specFor("serve", null));
+    await eventually(() => cluster.minAvailable.join() === "1");
+    cluster.failure = new Error("connect ECONNREFUSED");
+    const deleted = instances[1]?.delete();
+    await eventually(() => cluster.callCount > 0);
+    cluster.failure = null;
+    await deleted;
+    await eventually(() => cluster.minAvailable.join() === "0");
+    await instances[0]?.shutDown();
+  }
+  await using host = await openHost(cluster);
+  await host.resume([]);
+  await eventually(() => cluster.minAvailable.length === 0);
 });
 
 test("a pod that vanishes is replaced, and requests get the instance in the new one", async (t) => {

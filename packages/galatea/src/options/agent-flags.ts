@@ -28,7 +28,7 @@ export const agentFlags = {
   }),
   "probe-port": portFlag({
     about:
-      "port of GET /healthz and /readyz over plain HTTP, at the address of --listen, for Kubernetes' probes (default: none)",
+      "port of GET /healthz, /readyz and /servingz over plain HTTP, at the address of --listen, for Kubernetes' probes (default: none)",
   }),
   objects: parsedFlag(
     {

@@ -5,7 +5,16 @@ import { createServer as createTlsServer, Server as TlsServer } from "node:https
 import type { AddressInfo, Socket } from "node:net";
 import { pipeline } from "node:stream/promises";
 import { TLSSocket } from "node:tls";
-import { assert, ChangeNotifier, readToBuffer, rejectOnAbort, TaskGroup, type Clock, type Logger } from "@galatea/base";
+import {
+  assert,
+  ChangeNotifier,
+  delay,
+  readToBuffer,
+  rejectOnAbort,
+  TaskGroup,
+  type Clock,
+  type Logger,
+} from "@galatea/base";
 import type { Certificate } from "@galatea/base/certificates";
 import {
   ContainerConnectionLost,
@@ -68,6 +77,8 @@ export interface AgentServerOptions {
 
 /** Idle time of a connection before the first of ten TCP keep-alive probes, in milliseconds. Probes are one second apart. */
 const keepAliveDelayMs = 10_000;
+/** Maximum time in which a request that was sent before the end of another connection arrives, in milliseconds. */
+const transitMs = 500;
 
 interface RoutedRequest {
   readonly request: IncomingMessage;
@@ -161,6 +172,17 @@ export class AgentServer implements AsyncDisposable {
   /** Resolves when no invocation is in flight and no model is leased. */
   async idle(signal: AbortSignal): Promise<void> {
     while (this.#invocationCount > 0 || this.#leases.size > 0) await rejectOnAbort(this.#ended.nextChange(), signal);
+  }
+
+  /**
+   * Resolves when the agent has been idle for `transitMs`: requests that a client sent before it disconnected may arrive
+   * shortly afterwards.
+   */
+  async quiet(signal: AbortSignal): Promise<void> {
+    do {
+      await this.idle(signal);
+      await delay(this.#options.clock, transitMs, signal);
+    } while (this.#invocationCount > 0 || this.#leases.size > 0);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

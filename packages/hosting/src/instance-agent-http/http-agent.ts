@@ -222,6 +222,7 @@ export class HttpInstanceAgent implements RemoteAgent, InstanceFollower {
     let after: number | undefined;
     let waitMs = reconnectMsMin;
     for (;;) {
+      const { signal: moved } = this.#reading;
       try {
         for await (const { line, clockOffsetNs } of this.#lines(after, closing)) {
           if (!this.#isConnected || line.kind === "lost") await this.#restoreAll();
@@ -235,6 +236,8 @@ export class HttpInstanceAgent implements RemoteAgent, InstanceFollower {
         throw new ContainerConnectionLost("the instance agent ended its events");
       } catch (error) {
         closing.throwIfAborted();
+        // The agent at the new address may have the instances in service already.
+        if (moved.aborted) continue;
         this.#lost(error);
       }
       await delay(clock, waitMs, closing);

@@ -106,6 +106,14 @@ export class LocalInstanceAgent implements InstanceAgent {
     return this.#removed.nextChange();
   }
 
+  /** True if the agent has instances, and all their containers are in service. */
+  get isServing(): boolean {
+    const entries = [...this.#entries.values()];
+    const serves = ({ running, ending }: Entry) =>
+      ending === null && running.containers.every(({ container }) => container.state.at === "in-service");
+    return entries.length > 0 && entries.every(serves);
+  }
+
   /**
    * Prepares a shutdown of the agent. The agent rejects new instances and reports its containers as draining and
    * unhealthy, so that platforms replace its instances and requests go to others. If there are none, these containers

@@ -51,7 +51,13 @@ export interface PodWatchOptions {
 /** The kinds of objects that the host reads and writes. */
 export type ObjectKind = keyof typeof apiVersions;
 
-const apiVersions = { Pod: "v1", Secret: "v1", Service: "v1", StatefulSet: "apps/v1" } as const;
+const apiVersions = {
+  Pod: "v1",
+  PodDisruptionBudget: "policy/v1",
+  Secret: "v1",
+  Service: "v1",
+  StatefulSet: "apps/v1",
+} as const;
 
 /**
  * Objects of one namespace of a cluster. Every method rejects with ClusterApiError for an error response, or with the error of the connection.

@@ -15,6 +15,7 @@ export function fencedCluster(api: ClusterApi, isLeader: () => Promise<boolean>)
     namespace: api.namespace,
     read: (kind, name) => api.read(kind, name),
     names: (kind, selector) => api.names(kind, selector),
+    warnings: (podName) => api.warnings(podName),
     listPods: (selector) => api.listPods(selector),
     watchPods: (options) => api.watchPods(options),
     apply: async (manifest) => {

@@ -5,8 +5,10 @@ import type { AgentInstance, AgentInstanceSpec, InstanceEvent } from "../instanc
 import type { AdoptableInstance, InstanceOwner } from "../instances/index.ts";
 import type { NodeId } from "../nodes/index.ts";
 import type { ClusterApi } from "./cluster-api.ts";
+import { DisruptionBudgets } from "./disruption-budgets.ts";
 import { PodCache } from "./pod-cache.ts";
 import { PodInstance, type AgentKeys, type PodInstanceOptions } from "./pod-instance.ts";
+import { PodRollout } from "./pod-rollout.ts";
 import { platformLabels, type PodSettings } from "./pod-manifest.ts";
 import { hasPodEnded, instanceAnnotations, instanceLabels, type Pod } from "./pod.ts";
 
@@ -35,11 +37,14 @@ export class KubernetesHost implements AsyncDisposable {
   readonly #pods: PodCache;
   readonly #platform: Certificate;
   readonly #kept = new Map<string, AdoptableInstance>();
+  readonly #budgets: DisruptionBudgets;
+  readonly #rollout = new PodRollout();
 
   private constructor(options: KubernetesHostOptions, pods: PodCache, platform: Certificate) {
     this.#options = options;
     this.#pods = pods;
     this.#platform = platform;
+    this.#budgets = new DisruptionBudgets(options);
   }
 
   /** Opens the host. Resolves after the first list of the platform's pods. */
@@ -67,7 +72,8 @@ export class KubernetesHost implements AsyncDisposable {
       const owner = hasPodEnded(pod) ? null : ownerOf(pod);
       const key = owner === null ? "" : keyOf(owner);
       const { [instanceLabels.instance]: id } = pod.metadata.labels ?? {};
-      if (id !== undefined && wanted.delete(key)) {
+      // While a pod is replaced, its instance has two pods. Both are kept.
+      if (id !== undefined && (wanted.delete(key) || this.#kept.get(key)?.id === id)) {
         this.#kept.set(key, { id, node });
         keptPods.add(pod.metadata.name);
       } else if (pod.metadata.deletionTimestamp === undefined) await api.delete("Pod", pod.metadata.name);
@@ -75,6 +81,7 @@ export class KubernetesHost implements AsyncDisposable {
     for (const name of await api.names("Secret", selectorOf(settings))) {
       if (!keptPods.has(name)) await api.delete("Secret", name);
     }
+    this.#budgets.resume(desired, await api.names("PodDisruptionBudget", selectorOf(settings)));
     return new Set(this.#kept.values().map(({ id }) => id));
   }
 
@@ -90,6 +97,8 @@ export class KubernetesHost implements AsyncDisposable {
     const options: PodInstanceOptions = {
       ...this.#options,
       pods: this.#pods,
+      budgets: this.#budgets,
+      rollout: this.#rollout,
       platform: this.#platform,
       keys: this.#options.issueKeys(spec),
       randomSuffix: () => randomBytes(3).toString("hex"),
@@ -98,6 +107,7 @@ export class KubernetesHost implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
+    await this.#budgets[Symbol.asyncDispose]();
     await this.#pods[Symbol.asyncDispose]();
   }
 }

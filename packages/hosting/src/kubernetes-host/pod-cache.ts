@@ -1,4 +1,4 @@
-import { ChangeNotifier, delay, TaskGroup, type Clock, type Logger } from "@galatea/base";
+import { ChangeNotifier, delay, rejectOnAbort, TaskGroup, type Clock, type Logger } from "@galatea/base";
 import type { ClusterApi } from "./cluster-api.ts";
 import { instanceLabels, type Pod } from "./pod.ts";
 
@@ -61,6 +61,15 @@ export class PodCache implements AsyncDisposable {
   /** Resolves at the next change. Call it before reading the pods; otherwise, a change in between is missed. */
   changed(): Promise<void> {
     return this.#changed.nextChange();
+  }
+
+  /** Resolves when a pod satisfies a condition. `isTrue` gets null if the pod does not exist. */
+  async until(name: string, isTrue: (pod: Pod | null) => boolean, signal: AbortSignal): Promise<void> {
+    for (;;) {
+      const changed = this.changed();
+      if (isTrue(this.find(name))) return;
+      await rejectOnAbort(changed, signal);
+    }
   }
 
   /** Adds a pod that this process has created, before the watch reports it. */

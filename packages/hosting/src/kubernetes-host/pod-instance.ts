@@ -12,15 +12,26 @@ import {
   AgentProtocolError,
   HttpInstanceAgent,
   PlatformSuperseded,
+  type AgentDestination,
   type HttpInstance,
 } from "../instance-agent-http/index.ts";
 import type { InstanceUsage } from "../instances/index.ts";
 import { unknownTypeText } from "./cluster-node.ts";
 import { ClusterApiError, type ClusterApi } from "./cluster-api.ts";
 import type { PodCache } from "./pod-cache.ts";
-import { agentPort, podManifest, podName, secretManifest, specHash, type PodSettings } from "./pod-manifest.ts";
+import type { DisruptionBudgets } from "./disruption-budgets.ts";
+import {
+  agentPort,
+  fleetHash,
+  podHash,
+  podManifest,
+  podName,
+  secretManifest,
+  type PodSettings,
+} from "./pod-manifest.ts";
 import { podProblem, refusedPodProblem, warnedPodProblem } from "./pod-problem.ts";
-import { hasPodEnded, instanceAnnotations, isPodReady, type Pod } from "./pod.ts";
+import type { PodRollout } from "./pod-rollout.ts";
+import { hasAgentStarted, hasPodEnded, haveProcessesEnded, instanceAnnotations, isPodReady, type Pod } from "./pod.ts";
 
 /** The keys with which an agent downloads the models of its instance. */
 export interface AgentKeys extends AsyncDisposable {
@@ -32,13 +43,15 @@ export interface AgentKeys extends AsyncDisposable {
 export interface PodInstanceOptions {
   readonly api: ClusterApi;
   readonly pods: PodCache;
+  readonly budgets: DisruptionBudgets;
+  readonly rollout: PodRollout;
   readonly settings: PodSettings;
   /** The platform's client certificate. Agents accept connections only with this certificate. */
   readonly platform: Certificate;
   /** The epoch of the platform; null if no other platform can acquire its records. */
   readonly epoch: number | null;
   readonly keys: AgentKeys;
-  /** Milliseconds in which the pod of a new instance must become ready, including node provisioning, the image pull and the start of the agent. */
+  /** Milliseconds in which the agent in the pod of a new instance must start, including node provisioning, the image pull and the start of the agent. */
   readonly podStartMsMax: number;
   readonly randomSuffix: () => string;
   readonly clock: Clock;
@@ -46,6 +59,8 @@ export interface PodInstanceOptions {
 }
 
 const retryMs = 1000;
+/** Pause before the next attempt to replace a pod that still serves, in milliseconds. */
+const replacementRetryMs = 5000;
 const certificateYears = 10;
 const yearMs = 365 * 24 * 3_600_000;
 
@@ -59,7 +74,8 @@ class PodStartError extends Error {
 
 /**
  * An instance in its own pod. This class keeps one pod running and is a client of the agent in that pod. If the pod ends or its node disappears, it
- * creates a new pod and starts the instance there.
+ * creates a new pod and starts the instance there. A pod that still serves, because it is only outdated or is being evicted, keeps the requests
+ * until the instance is in service in the new pod.
  */
 export class PodInstance implements AgentInstance {
   readonly spec: AgentInstanceSpec;
@@ -74,13 +90,16 @@ export class PodInstance implements AgentInstance {
   /** True during the first start of the instance. If this start fails, the instance has failed and is not started in another pod. */
   #isFirstStart = false;
   #isEnding = false;
+  /** Name of the pod that gets the requests; null if requests wait for a pod. */
   #connectedPod: string | null = null;
+  readonly #hash: string;
 
   constructor(options: PodInstanceOptions, spec: AgentInstanceSpec, onEvent: (event: InstanceEvent) => void) {
     this.#options = options;
     this.spec = spec;
     this.#onEvent = onEvent;
-    const { epoch, clock, logger } = options;
+    const { epoch, keys, settings, clock, logger } = options;
+    this.#hash = podHash(spec, keys, settings);
     this.#agent = new HttpInstanceAgent({ address: null, token: null, trust: null, epoch, clock, logger });
     this.#client = this.#agent.instance(spec, (event) => this.#noted(event));
     this.#tasks = new TaskGroup((error) => {
@@ -104,18 +123,20 @@ export class PodInstance implements AgentInstance {
   }
 
   async put(onStartFailure: OnStartFailure): Promise<boolean> {
-    const { types } = this.#options.settings;
-    const { instanceType } = this.spec;
+    const { budgets, settings } = this.#options;
+    const { types } = settings;
+    const { instanceType, owner } = this.spec;
     const unknown = instanceType === undefined ? null : unknownTypeText(instanceType, types);
     if (unknown !== null && onStartFailure === "delete") throw new PodStartError(unknown);
-    const wasThere = this.#currentPod() !== null;
+    const wasThere = this.#livePod !== null;
+    if (owner !== null) budgets.add(owner);
     this.#isFirstStart = onStartFailure === "delete";
     this.#tasks.run((closing) => this.#keepRunning(closing));
     return wasThere;
   }
 
   async attach(): Promise<boolean> {
-    return this.#currentPod() !== null && (await this.#client.attach());
+    return this.#livePod !== null && (await this.#client.attach());
   }
 
   async usages(): Promise<readonly (readonly [name: string, usage: InstanceUsage | null])[]> {
@@ -126,7 +147,8 @@ export class PodInstance implements AgentInstance {
   /** Deletes the pod. Retries while the API does not respond; otherwise, the pod would keep running without an owner. */
   async delete(): Promise<boolean> {
     await this.#close();
-    const { clock, logger, keys } = this.#options;
+    const { budgets, clock, logger, keys } = this.#options;
+    if (this.spec.owner !== null) budgets.remove(this.spec.owner);
     const names = this.#podNames;
     for (let isDeleted = false; !isDeleted;) {
       try {
@@ -174,18 +196,16 @@ export class PodInstance implements AgentInstance {
     for (;;) {
       try {
         await keys.record();
-        const pod = await this.#readyPod(startedMs, closing);
-        await this.#connect(pod);
-        const wasThere = await this.#client.put(this.#isFirstStart ? "delete" : "retry");
-        if (!wasThere) logger.info("an instance starts in a pod", { instance: this.id, pod: pod.metadata.name });
-        await this.#untilLost(pod.metadata.name, closing);
+        await this.#untilLost(await this.#serve(startedMs, closing), closing);
       } catch (error) {
         closing.throwIfAborted();
         if (error instanceof AgentProtocolError) await this.#dropPods();
         if (this.#isFirstStart && this.#isFatal(error, startedMs)) return this.#failed(error as Error);
-        logger.warning("an instance has no pod; retrying", { instance: this.id, error: String(error) });
+        const isServing = this.#connectedPod !== null;
+        const text = isServing ? "the pod of an instance is not replaced yet" : "an instance has no pod";
+        logger.warning(`${text}; retrying`, { instance: this.id, error: String(error) });
         this.#reportFailure(error instanceof Error ? error.message : String(error));
-        await delay(clock, retryMs, closing);
+        await delay(clock, isServing ? replacementRetryMs : retryMs, closing);
       }
       if (this.#client.view.hasEnded && this.#isFirstStart) return;
     }
@@ -205,7 +225,8 @@ export class PodInstance implements AgentInstance {
   }
 
   #isFatal(error: unknown, startedMs: number): boolean {
-    return error instanceof PodStartError || this.#options.clock.epochMs() - startedMs > this.#options.podStartMsMax;
+    const { clock, podStartMsMax } = this.#options;
+    return error instanceof PodStartError || clock.epochMs() - startedMs > podStartMsMax;
   }
 
   #failed(error: Error): void {
@@ -213,16 +234,110 @@ export class PodInstance implements AgentInstance {
     this.#client.apply({ kind: "ended", error }, Infinity);
   }
 
-  /** Resolves with a pod whose agent is ready. Creates a pod if there is none. Rejects when the pod has a problem. */
-  async #readyPod(startedMs: number, closing: AbortSignal): Promise<Pod> {
+  /** Resolves with the name of a current pod when its agent has the instance. Outdated pods of a fleet are replaced one by one. */
+  async #serve(startedMs: number, closing: AbortSignal): Promise<string> {
+    const outdated = this.#outdatedPod;
+    if (outdated === null) return await this.#move(startedMs, closing);
+    const { logger } = this.#options;
+    const { name } = outdated.metadata;
+    await this.#connect(outdated);
+    if (!(await this.#client.attach())) {
+      this.#lose(`the agent in the pod ${name} has restarted`);
+      return await this.#move(startedMs, closing);
+    }
+    using turn = await this.#rolloutTurn(name, closing);
+    logger.info("the pod of an instance is outdated; another one replaces it", { instance: this.id, pod: name });
+    const moved = await this.#move(startedMs, closing);
+    // The next instance of the fleet waits until this one serves, so that a pod that cannot serve stops the rollout.
+    if (turn !== null) await this.#client.view.started(closing);
+    return moved;
+  }
+
+  /** Waits until no other outdated pod of the fleet is being replaced. Resolves with null if the outdated pod is lost before. */
+  async #rolloutTurn(outdated: string, closing: AbortSignal): Promise<Disposable | null> {
+    const { rollout } = this.#options;
+    const settled = new AbortController();
+    const signal = AbortSignal.any([closing, settled.signal]);
+    const fleet = this.spec.owner === null ? this.id : fleetHash(this.spec.owner);
+    const turn = rollout.turn(fleet, signal);
+    const lost = this.#untilLost(outdated, signal).then(() => null);
+    try {
+      const first = await Promise.race([turn, lost]);
+      if (first === null) turn.then((unused) => unused[Symbol.dispose]()).catch(() => {});
+      return first;
+    } finally {
+      settled.abort();
+      lost.catch(() => {});
+    }
+  }
+
+  /** Starts the instance in a current pod and directs requests to it. Resolves with the name of the pod. */
+  async #move(startedMs: number, closing: AbortSignal): Promise<string> {
+    const { logger } = this.#options;
+    const moved = new AbortController();
+    this.#watchServing(AbortSignal.any([closing, moved.signal]));
+    try {
+      const pod = await this.#startedPod(startedMs, closing);
+      const { name } = pod.metadata;
+      const isServing = this.#connectedPod !== null && this.#connectedPod !== name;
+      if (isServing && !this.#isFirstStart) await this.#prepare(pod, closing);
+      await this.#connect(pod);
+      const wasThere = await this.#client.put(this.#isFirstStart ? "delete" : "retry");
+      if (!wasThere) logger.info("an instance starts in a pod", { instance: this.id, pod: name });
+      for (const former of this.#podNames) if (former !== name) await this.#deletePod(former);
+      return name;
+    } finally {
+      moved.abort();
+    }
+  }
+
+  /** Makes requests wait for the next pod if the processes of the pod that serves now end. */
+  #watchServing(signal: AbortSignal): void {
+    const serving = this.#connectedPod;
+    if (serving === null) return;
+    this.#options.pods
+      .until(serving, (found) => found === null || haveProcessesEnded(found), signal)
+      .then(() => this.#connectedPod === serving && this.#lose(`the pod ${serving} has ended`))
+      .catch(() => {});
+  }
+
+  /** Resolves when the instance is in service in a pod, while another pod serves its requests. */
+  async #prepare(pod: Pod, closing: AbortSignal): Promise<void> {
+    const { pods, epoch, clock, logger } = this.#options;
+    const settled = new AbortController();
+    const signal = AbortSignal.any([closing, settled.signal]);
+    await using agent = new HttpInstanceAgent({ ...(await this.#destination(pod)), token: null, epoch, clock, logger });
+    const instance = agent.instance(this.spec, (event) => {
+      if (event.kind === "line") this.#onEvent(event);
+    });
+    await instance.put("retry");
+    const { name } = pod.metadata;
+    const started = instance.view.started(signal);
+    const ended = pods
+      .until(name, (found) => found === null || hasPodEnded(found), signal)
+      .then(() => {
+        throw new Error(`the pod ${name} ended while the instance started in it`);
+      });
+    try {
+      await Promise.race([started, ended]);
+    } finally {
+      settled.abort();
+      started.catch(() => {});
+      ended.catch(() => {});
+    }
+  }
+
+  /** Resolves when the agent in a current pod has started. Creates a pod if there is none. Rejects when the pod has a problem. */
+  async #startedPod(startedMs: number, closing: AbortSignal): Promise<Pod> {
     const { pods, podStartMsMax, clock, logger } = this.#options;
-    const name = this.#currentPod()?.metadata.name ?? (await this.#createPod());
+    const live = this.#livePod;
+    const name = live !== null && this.#isCurrent(live) ? live.metadata.name : await this.#createPod();
     let fromMs = this.#isFirstStart ? startedMs : clock.epochMs();
     for (;;) {
       const changed = pods.changed();
       const pod = pods.find(name);
       if (pod === null) throw new Error(`the pod ${name} was deleted while it started`);
-      if (isPodReady(pod)) return pod;
+      if (hasAgentStarted(pod)) return pod;
       const problem = podProblem(pod);
       if (hasPodEnded(pod)) throw new Error(problem?.text ?? `the pod ${name} ended while it started`);
       if (problem?.isFinal === true && this.#isFirstStart) throw new PodStartError(problem.text);
@@ -253,12 +368,21 @@ export class PodInstance implements AgentInstance {
     return problem === null ? late : `${late} ${problem.text}`;
   }
 
-  /** Returns the pod that runs the current spec of the instance; null if there is none. */
-  #currentPod(): Pod | null {
-    const wanted = specHash(this.spec);
-    const isCurrent = (pod: Pod) =>
-      !hasPodEnded(pod) && pod.metadata.annotations?.[instanceAnnotations.spec] === wanted;
-    return this.#options.pods.ofInstance(this.id).find(isCurrent) ?? null;
+  /** The pod of the instance that has not ended, a current one rather than an outdated one; null if there is none. */
+  get #livePod(): Pod | null {
+    const live = this.#options.pods.ofInstance(this.id).filter((pod) => !hasPodEnded(pod));
+    return live.find((pod) => this.#isCurrent(pod)) ?? live[0] ?? null;
+  }
+
+  /** The outdated pod that serves the instance until a current one does; null if there is none. */
+  get #outdatedPod(): Pod | null {
+    const pods = this.#options.pods.ofInstance(this.id);
+    if (pods.some((pod) => this.#isCurrent(pod) && isPodReady(pod))) return null;
+    return pods.find((pod) => !this.#isCurrent(pod) && hasAgentStarted(pod)) ?? null;
+  }
+
+  #isCurrent({ metadata }: Pod): boolean {
+    return metadata.annotations?.[instanceAnnotations.spec] === this.#hash;
   }
 
   /** The names of all pods of the instance, including vanished pods whose Secrets still exist. */
@@ -267,14 +391,15 @@ export class PodInstance implements AgentInstance {
     return new Set([...listed, ...this.#certificates.keys()]);
   }
 
-  /** Creates a pod. First deletes all other pods of the instance, which have ended or run an older spec. */
+  /** Creates a pod. First deletes all other pods of the instance, except the one that serves. */
   async #createPod(): Promise<string> {
     const { api, pods, settings, platform, keys, randomSuffix, clock } = this.#options;
-    for (const former of this.#podNames) await this.#deletePod(former);
+    for (const former of this.#podNames) if (former !== this.#connectedPod) await this.#deletePod(former);
     const name = podName(this.spec, randomSuffix());
     const nowMs = clock.epochMs();
     const certificate = createCertificate({
-      names: [serverNameOf(name)],
+      // The name of a pod is a host name of at most 63 characters.
+      names: [name],
       notBefore: new Date(nowMs - yearMs),
       notAfter: new Date(nowMs + certificateYears * yearMs),
     });
@@ -302,15 +427,19 @@ export class PodInstance implements AgentInstance {
   }
 
   /** Directs new requests to the agent of this pod. Requests in flight continue on the former pod. */
-  async #connect({ metadata: { name }, status }: Pod): Promise<void> {
+  async #connect(pod: Pod): Promise<void> {
+    const { name } = pod.metadata;
     if (this.#connectedPod === name) return;
-    const caPem = this.#certificates.get(name) ?? (await this.#readCertificate(name));
-    if (this.#connectedPod !== null) this.#lose("its pod is replaced");
-    this.#agent.moveTo({
-      address: { kind: "tcp", host: status?.podIP ?? "", port: agentPort },
-      trust: { caPem, serverName: serverNameOf(name), certificate: this.#options.platform },
-    });
+    this.#agent.moveTo(await this.#destination(pod));
     this.#connectedPod = name;
+  }
+
+  async #destination({ metadata: { name }, status }: Pod): Promise<AgentDestination> {
+    const caPem = this.#certificates.get(name) ?? (await this.#readCertificate(name));
+    return {
+      address: { kind: "tcp", host: status?.podIP ?? "", port: agentPort },
+      trust: { caPem, serverName: name, certificate: this.#options.platform },
+    };
   }
 
   /** Reads the certificate of an agent that a previous run of the platform created. */
@@ -369,6 +498,3 @@ export class PodInstance implements AgentInstance {
     for (const { view } of this.#client.containers) view.setHealth({ ...view.health, at: "waiting", failure });
   }
 }
-
-/** The server name in an agent's certificate: the pod's name, which has at most 63 characters. */
-const serverNameOf = (podName: string) => podName;

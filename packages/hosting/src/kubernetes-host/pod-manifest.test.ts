@@ -2,7 +2,14 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { AgentInstanceSpec } from "../instance-agent/index.ts";
 import { clusterNode, unknownTypeText } from "./cluster-node.ts";
-import { podManifest, podName, secretManifest, specHash, type PodSettings } from "./pod-manifest.ts";
+import {
+  disruptionBudgetManifest,
+  podHash,
+  podManifest,
+  podName,
+  secretManifest,
+  type PodSettings,
+} from "./pod-manifest.ts";
 import { parseQuantity } from "./quantity.ts";
 
 const settings: PodSettings = {
@@ -115,12 +122,30 @@ test("keys are in the pod's Secret, and the pod only names them", () => {
   });
 });
 
+test("a budget selects the pods of one fleet, and lets one of them be evicted", () => {
+  const { labels } = manifestOf().metadata;
+  const { ["galatea/instance"]: _instance, ...fleet } = labels;
+  const { owner } = spec;
+  assert.ok(owner !== null);
+  const budget = (count: number) => (disruptionBudgetManifest("b", owner, count, settings) as { spec: object }).spec;
+  const rest = { selector: { matchLabels: fleet }, unhealthyPodEvictionPolicy: "AlwaysAllow" };
+  assert.deepEqual(budget(3), { minAvailable: 2, ...rest });
+  assert.deepEqual(budget(1), { minAvailable: 0, ...rest });
+});
+
 test("the platform finds an instance's pod again by its owner, and sees that another spec is wanted", () => {
   const { annotations, labels } = manifestOf().metadata;
   assert.deepEqual(JSON.parse(annotations["galatea/owner"] ?? ""), spec.owner);
   assert.equal(labels["galatea/instance"], "i-1");
-  assert.equal(annotations["galatea/spec"], specHash(spec));
-  assert.notEqual(specHash({ ...spec, reservedBytes: 1 }), specHash(spec));
+  assert.equal(annotations["galatea/spec"], podHash(spec, { environment }, settings));
+  const hashes = [
+    podHash(spec, { environment }, settings),
+    podHash({ ...spec, reservedBytes: 1 }, { environment }, settings),
+    podHash(spec, { environment }, { ...settings, image: "registry.example/galatea:2" }),
+    podHash(spec, { environment }, { ...settings, types: {} }),
+  ];
+  assert.equal(new Set(hashes).size, 4);
+  assert.equal(podHash(spec, { environment }, { ...settings, owner: null }), hashes[0]);
   assert.equal("galatea/owner" in manifestOf({ ...spec, owner: null }).metadata.annotations, false);
 });
 

@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import type { Certificate } from "@galatea/base/certificates";
 import type { AgentInstanceSpec } from "../instance-agent/index.ts";
+import type { InstanceOwner } from "../instances/index.ts";
 import type { PodTypeRow, PodTypeRows, Toleration } from "./cluster-node.ts";
 import { instanceAnnotations, instanceLabels } from "./pod.ts";
 
@@ -51,8 +52,18 @@ const sharedMemoryBytesMax = 2 ** 30;
 /** Seconds before Kubernetes evicts a pod from a node that does not respond. Kubernetes' default is 300 s. */
 const lostNodeSeconds = 5;
 
-/** Returns a hash of a spec. A pod whose hash differs from the current spec's is replaced. */
-export const specHash = (spec: AgentInstanceSpec): string => hashOf(JSON.stringify(spec));
+/** Returns a hash of an instance's spec and of its pod's. A pod whose hash differs is outdated, and is replaced. */
+export function podHash(
+  spec: AgentInstanceSpec,
+  { environment }: Pick<PodSecrets, "environment">,
+  settings: PodSettings,
+): string {
+  return hashOf(JSON.stringify([spec, podSpec("", spec, Object.keys(environment), settings)]));
+}
+
+/** Returns a hash of the fleet of an instance: its endpoint and the key of its variant and generation. */
+export const fleetHash = ({ endpointName, fleetKey }: InstanceOwner): string =>
+  hashOf(JSON.stringify([endpointName, fleetKey]));
 
 /** Returns the labels of all pods and Secrets of a platform. */
 export const platformLabels = (platform: string): Readonly<Record<string, string>> => ({
@@ -69,8 +80,36 @@ export function podName({ id, owner }: AgentInstanceSpec, attempt: string): stri
 function labelsOf({ id, owner }: AgentInstanceSpec, platform: string): Record<string, string> {
   const labels = { ...platformLabels(platform), [instanceLabels.instance]: id };
   if (owner === null) return labels;
-  const fleet = hashOf(JSON.stringify([owner.endpointName, owner.fleetKey]));
-  return { ...labels, [instanceLabels.endpoint]: owner.endpointName, [instanceLabels.fleet]: fleet };
+  return { ...labels, ...fleetLabels(owner) };
+}
+
+const fleetLabels = (owner: InstanceOwner) => ({
+  [instanceLabels.endpoint]: owner.endpointName,
+  [instanceLabels.fleet]: fleetHash(owner),
+});
+
+/**
+ * Returns the budget of a fleet with `instanceCount` instances: one pod may be evicted while all others are ready. A pod that is not ready may
+ * always be evicted; otherwise, a pod that never becomes ready would block the drain of its node.
+ */
+export function disruptionBudgetManifest(
+  name: string,
+  fleet: InstanceOwner,
+  instanceCount: number,
+  { namespace, platform, owner }: PodSettings,
+): object {
+  const labels = { ...platformLabels(platform), ...fleetLabels(fleet) };
+  return {
+    apiVersion: "policy/v1",
+    kind: "PodDisruptionBudget",
+    metadata: metadataOf(name, { namespace, labels, annotations: {}, owner }),
+    spec: {
+      // Kubernetes supports `maxUnavailable` only for pods of its own controllers.
+      minAvailable: instanceCount - 1,
+      selector: { matchLabels: labels },
+      unhealthyPodEvictionPolicy: "AlwaysAllow",
+    },
+  };
 }
 
 /** The secrets of one pod. No other pod can read them. */
@@ -111,15 +150,32 @@ export function secretManifest(
 export function podManifest(
   name: string,
   spec: AgentInstanceSpec,
-  { environment }: Pick<PodSecrets, "environment">,
+  secrets: Pick<PodSecrets, "environment">,
   settings: PodSettings,
 ): object {
-  const { namespace, platform, owner, types, priorityClass } = settings;
+  const { namespace, platform, owner } = settings;
   const labels = labelsOf(spec, platform);
   const annotations = {
-    [instanceAnnotations.spec]: specHash(spec),
+    [instanceAnnotations.spec]: podHash(spec, secrets, settings),
     ...(spec.owner === null ? {} : { [instanceAnnotations.owner]: JSON.stringify(spec.owner) }),
   };
+  return {
+    apiVersion: "v1",
+    kind: "Pod",
+    metadata: metadataOf(name, { namespace, labels, annotations, owner }),
+    spec: podSpec(name, spec, Object.keys(secrets.environment), settings),
+  };
+}
+
+/** Returns the `spec` of a pod. `name`: the name of the pod and its Secret. `secretVariables`: the environment variables in the Secret. */
+function podSpec(
+  name: string,
+  spec: AgentInstanceSpec,
+  secretVariables: readonly string[],
+  settings: PodSettings,
+): object {
+  const { platform, types, priorityClass } = settings;
+  const labels = labelsOf(spec, platform);
   const row: PodTypeRow = types[spec.instanceType ?? ""] ?? {};
   const lost = ["not-ready", "unreachable"].map((taint): Toleration => {
     return {
@@ -130,36 +186,31 @@ export function podManifest(
     };
   });
   return {
-    apiVersion: "v1",
-    kind: "Pod",
-    metadata: metadataOf(name, { namespace, labels, annotations, owner }),
-    spec: {
-      automountServiceAccountToken: false,
-      enableServiceLinks: false,
-      restartPolicy: "Always",
-      terminationGracePeriodSeconds: settings.graceSeconds,
-      ...(priorityClass === null ? {} : { priorityClassName: priorityClass }),
-      ...(settings.pullSecrets.length === 0
-        ? {}
-        : { imagePullSecrets: settings.pullSecrets.map((each) => ({ name: each })) }),
-      ...(row.nodeSelector === undefined ? {} : { nodeSelector: row.nodeSelector }),
-      tolerations: [...lost, ...(row.tolerations ?? [])],
-      topologySpreadConstraints: spreadOf(labels),
-      securityContext: {
-        runAsNonRoot: true,
-        runAsUser: 10001,
-        runAsGroup: 10001,
-        fsGroup: 10001,
-        seccompProfile: { type: "RuntimeDefault" },
-      },
-      containers: [agentContainer(name, spec, Object.keys(environment), settings)],
-      volumes: [
-        { name: "agent", secret: { secretName: name, defaultMode: 0o440 } },
-        { name: "data", emptyDir: {} },
-        { name: "temporary", emptyDir: {} },
-        { name: "shared-memory", emptyDir: { medium: "Memory", sizeLimit: String(sharedMemoryBytesMax) } },
-      ],
+    automountServiceAccountToken: false,
+    enableServiceLinks: false,
+    restartPolicy: "Always",
+    terminationGracePeriodSeconds: settings.graceSeconds,
+    ...(priorityClass === null ? {} : { priorityClassName: priorityClass }),
+    ...(settings.pullSecrets.length === 0
+      ? {}
+      : { imagePullSecrets: settings.pullSecrets.map((each) => ({ name: each })) }),
+    ...(row.nodeSelector === undefined ? {} : { nodeSelector: row.nodeSelector }),
+    tolerations: [...lost, ...(row.tolerations ?? [])],
+    topologySpreadConstraints: spreadOf(labels),
+    securityContext: {
+      runAsNonRoot: true,
+      runAsUser: 10001,
+      runAsGroup: 10001,
+      fsGroup: 10001,
+      seccompProfile: { type: "RuntimeDefault" },
     },
+    containers: [agentContainer(name, spec, secretVariables, settings)],
+    volumes: [
+      { name: "agent", secret: { secretName: name, defaultMode: 0o440 } },
+      { name: "data", emptyDir: {} },
+      { name: "temporary", emptyDir: {} },
+      { name: "shared-memory", emptyDir: { medium: "Memory", sizeLimit: String(sharedMemoryBytesMax) } },
+    ],
   };
 }
 
@@ -192,7 +243,8 @@ function agentContainer(
       { name: "probes", containerPort: probePort },
     ],
     startupProbe: { ...responds("/readyz"), periodSeconds: 1, failureThreshold: 120 },
-    readinessProbe: { ...responds("/readyz"), periodSeconds: 5, timeoutSeconds: 5 },
+    // The pod is ready when the instance is in service, so that a disruption budget counts instances that serve.
+    readinessProbe: { ...responds("/servingz"), periodSeconds: 2, timeoutSeconds: 5 },
     livenessProbe: { ...responds("/healthz"), periodSeconds: 10, timeoutSeconds: 5, failureThreshold: 6 },
     securityContext: {
       allowPrivilegeEscalation: false,

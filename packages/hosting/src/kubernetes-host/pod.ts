@@ -31,6 +31,8 @@ export interface Pod {
       readonly image?: string;
       readonly restartCount?: number;
       readonly ready?: boolean;
+      /** True after the startup probe of the running container has succeeded. */
+      readonly started?: boolean;
       readonly state?: PodContainerState;
       readonly lastState?: PodContainerState;
     }[];
@@ -57,21 +59,25 @@ export const instanceLabels = {
 export const instanceAnnotations = {
   /** The `InstanceOwner` as JSON. The next run of the platform deletes an instance without it. */
   owner: "galatea/owner",
-  /** A hash of the instance's spec. */
+  /** A hash of the specs of the instance and its pod. */
   spec: "galatea/spec",
 } as const;
 
 const condition = (pod: Pod, type: string) => pod.status?.conditions?.find((each) => each.type === type);
 
-/** True if the agent in the pod passes its readiness probe, and the pod is not being deleted. */
-export const isPodReady = (pod: Pod): boolean =>
-  pod.metadata.deletionTimestamp === undefined &&
-  pod.status?.podIP !== undefined &&
-  condition(pod, "Ready")?.status === "True";
+/** True if the agent in the pod has passed its startup probe, and the pod has not ended. */
+export const hasAgentStarted = (pod: Pod): boolean =>
+  !hasPodEnded(pod) && pod.status?.podIP !== undefined && pod.status.containerStatuses?.[0]?.started === true;
 
 /** True if a pod can no longer run: it has ended, or is being deleted. */
 export const hasPodEnded = (pod: Pod): boolean =>
-  pod.metadata.deletionTimestamp !== undefined || ["Failed", "Succeeded"].includes(pod.status?.phase ?? "");
+  pod.metadata.deletionTimestamp !== undefined || haveProcessesEnded(pod);
+
+/** True if the processes of a pod have ended and are not started again. */
+export const haveProcessesEnded = (pod: Pod): boolean => ["Failed", "Succeeded"].includes(pod.status?.phase ?? "");
+
+/** True if the instance in the pod is in service, and the pod is not being deleted. */
+export const isPodReady = (pod: Pod): boolean => !hasPodEnded(pod) && condition(pod, "Ready")?.status === "True";
 
 /** Returns the scheduler's message if no node can run the pod; null otherwise. */
 export function unschedulable(pod: Pod): string | null {

@@ -81,7 +81,10 @@ export async function openAgent(options: AgentProcessOptions): Promise<AgentProc
   const graceMs = options.instanceGraceSecs * 1000;
   tasks.run((closing) => endAbandonedInstances({ agent, server, graceMs, clock, logger: log }, closing));
   tasks.run((closing) => followTlsFiles(server, options, closing));
-  const probes = probePort === null ? null : opening.use(await ProbeServer.open({ ...listen, port: probePort }));
+  const probes =
+    probePort === null
+      ? null
+      : opening.use(await ProbeServer.open({ ...listen, port: probePort }, () => agent.isServing));
   const drain = async () => {
     probes?.drain();
     agent.drain();
@@ -89,7 +92,7 @@ export async function openAgent(options: AgentProcessOptions): Promise<AgentProc
     const left = async () => {
       while (server.isFollowed && !agent.isEmpty)
         await rejectOnAbort(Promise.race([agent.removed(), server.followersChanged()]), deadline.signal);
-      await server.idle(deadline.signal);
+      await server.quiet(deadline.signal);
     };
     await left().catch(() => log.warning("instances were not replaced in time, or requests in flight have not ended"));
   };

@@ -4,21 +4,26 @@ import type { AddressInfo } from "node:net";
 
 /**
  * Responds to Kubernetes probes over plain HTTP. `/healthz` succeeds while the process runs, `/readyz` while the agent
- * accepts instances.
+ * accepts instances, and `/servingz` while it also has instances and all of them are in service.
  */
 export class ProbeServer implements AsyncDisposable {
   readonly #server: Server;
+  readonly #isServing: () => boolean;
   #isReady = true;
 
-  private constructor() {
+  private constructor(isServing: () => boolean) {
+    this.#isServing = isServing;
     this.#server = createServer((request, response) => {
       const status = this.#statusOf(request.url ?? "");
       response.writeHead(status, { "content-type": "text/plain" }).end(texts[status]);
     });
   }
 
-  static async open(address: { readonly host: string; readonly port: number }): Promise<ProbeServer> {
-    const probes = new ProbeServer();
+  static async open(
+    address: { readonly host: string; readonly port: number },
+    isServing: () => boolean,
+  ): Promise<ProbeServer> {
+    const probes = new ProbeServer(isServing);
     probes.#server.listen(address);
     await once(probes.#server, "listening");
     return probes;
@@ -28,7 +33,7 @@ export class ProbeServer implements AsyncDisposable {
     return (this.#server.address() as AddressInfo).port;
   }
 
-  /** Makes `/readyz` respond with 503. */
+  /** Makes `/readyz` and `/servingz` respond with 503. */
   drain(): void {
     this.#isReady = false;
   }
@@ -41,13 +46,14 @@ export class ProbeServer implements AsyncDisposable {
 
   #statusOf(url: string): keyof typeof texts {
     if (url === "/healthz") return 200;
-    if (url !== "/readyz") return 404;
-    return this.#isReady ? 200 : 503;
+    if (url === "/readyz") return this.#isReady ? 200 : 503;
+    if (url === "/servingz") return this.#isReady && this.#isServing() ? 200 : 503;
+    return 404;
   }
 }
 
 const texts = {
   200: "ok\n",
-  404: "The agent has /healthz and /readyz here\n",
-  503: "The agent is shutting down\n",
+  404: "The agent has /healthz, /readyz and /servingz here\n",
+  503: "The agent is shutting down, or its instances are not in service\n",
 } as const;
