@@ -25,15 +25,18 @@ export class TwoPlatforms implements AsyncDisposable {
   readonly server: PostgresServer;
   readonly agents: readonly RunningAgent[];
   readonly replicas: readonly [Replica, Replica];
+  /** The flags of platforms and gateways that name the agents. */
+  readonly agentFlags: readonly string[];
   readonly #closing: AsyncDisposableStack;
 
   private constructor(
-    parts: Pick<TwoPlatforms, "workspace" | "server" | "agents" | "replicas">,
+    parts: Pick<TwoPlatforms, "workspace" | "server" | "agents" | "agentFlags" | "replicas">,
     closing: AsyncDisposableStack,
   ) {
     this.workspace = parts.workspace;
     this.server = parts.server;
     this.agents = parts.agents;
+    this.agentFlags = parts.agentFlags;
     this.replicas = parts.replicas;
     this.#closing = closing;
   }
@@ -63,19 +66,18 @@ export class TwoPlatforms implements AsyncDisposable {
       "agents.pem": agents.map((agent) => agent.certificate.certificatePem).join(""),
     };
     for (const [file, text] of Object.entries(pem)) await writeFile(join(place.directory, file), text);
-    const flags = [
+    const agentFlags = [
       ...agents.map(({ url }, index) => `--agent=${"ab"[index]}=${url}`),
       `--agent-tls-cert=${place.directory}/platform.pem`,
       `--agent-tls-key=${place.directory}/platform-key.pem`,
       `--agent-tls-ca=${place.directory}/agents.pem`,
-      "--platform-url=http://platform.example",
-      ...more,
     ];
+    const flags = [...agentFlags, "--platform-url=http://platform.example", ...more];
     const records = `postgres://galatea@127.0.0.1:${server.port}/records?sslmode=disable`;
     const openReplica = async (data: string) =>
       opening.use(await Replica.of({ workspace: place, data, records, objects: service.url, flags }));
     const replicas = [await openReplica("replica-0"), await openReplica("replica-1")] as const;
-    return new TwoPlatforms({ workspace: place, server, agents, replicas }, opening.move());
+    return new TwoPlatforms({ workspace: place, server, agents, agentFlags, replicas }, opening.move());
   }
 
   /** Waits until one replica leads and the other one waits. */

@@ -12,7 +12,7 @@ export {
   type ServiceRow,
   checkInput,
 } from "./wire/index.ts";
-export { isOpenAiUrl } from "./services/sagemaker-runtime/index.ts";
+export { isOpenAiUrl, runtimeService } from "./services/sagemaker-runtime/index.ts";
 export { awsServices } from "./services/index.ts";
 export {
   createAlarmValueReader,

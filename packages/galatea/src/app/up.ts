@@ -1,7 +1,6 @@
 import { resolve } from "node:path";
 import { releaseMemoryWhenIdle } from "@galatea/base/processes";
 import { asDiskError, DiskError, systemClock, type Clock, type Logger } from "@galatea/base";
-import { isLoopbackName } from "@galatea/aws";
 import { isInvokableEndpoint } from "@galatea/hosting";
 import { isolationGaps, readIsolationCapabilities } from "@galatea/hosting/process-host";
 import { findKeySource, readOwnerKeys, type KeySource } from "@galatea/aws/owner-keys";
@@ -20,6 +19,8 @@ import { endWithNpx } from "./npx-parent.ts";
 import { passedEnvironment } from "./passed-environment.ts";
 import { platformServerLimits } from "@galatea/aws/http-server";
 import { callableUrl, openPlatform, type Platform } from "./platform/platform.ts";
+import { refusedExposure } from "./refused-exposure.ts";
+import { reloadKeys } from "./reload-keys.ts";
 import { requestMemory } from "./request-memory.ts";
 import { openAsStandby } from "./standby.ts";
 import { endBySignal, stopSignal } from "./stop-signal.ts";
@@ -175,27 +176,6 @@ async function startingKeys(options: UpOptions, directories: DataDirectories, lo
   return await readOwnerKeys(sourceOf(options, directories), log);
 }
 
-/**
- * Handles SIGHUP: reads the keys again, and rejects keys that are no longer in the file. If the file cannot be used,
- * the current keys stay accepted.
- */
-async function reloadKeys(platform: Platform, source: () => KeySource, log: Logger): Promise<void> {
-  try {
-    const from = source();
-    if (from.from === "environment") {
-      log.warning(
-        "SIGHUP: the keys come from environment variables and stay the same: restart the platform to change them",
-      );
-      return;
-    }
-    const keys = await readOwnerKeys(from, log);
-    platform.replaceKeys(keys);
-    log.info("SIGHUP: keys reloaded; all other keys are rejected from now on", { path: from.path, keys: keys.length });
-  } catch (error) {
-    log.error(`SIGHUP: keys not reloaded: ${(error as Error).message}`);
-  }
-}
-
 /** Writes the file with which other commands find this platform. Disposal removes the file. */
 async function announced(
   options: UpOptions,
@@ -227,16 +207,4 @@ function refusedEndpoint({ invokableEndpoint }: UpOptions): string | null {
   const invalid = invokableEndpoint.find((each) => !isInvokableEndpoint(each));
   if (invalid === undefined) return null;
   return `--invokable-endpoint must be the name of an endpoint, or * for all (found '${invalid}')`;
-}
-
-/**
- * Returns the reason why a platform without authentication does not start at this address; null if it may start. Any
- * program that reaches such a platform can run code on this machine.
- */
-function refusedExposure({ host, open, insecure }: UpOptions): string | null {
-  if (!open || insecure || isLoopbackName(host)) return null;
-  return (
-    `without authentication, anyone who reaches ${host} could run code on this machine: ` +
-    "remove --open, or use --insecure to allow it"
-  );
 }

@@ -1,11 +1,14 @@
-import { parsedFlag, portFlag, UsageError } from "./flag.ts";
+import { UsageError } from "./flag.ts";
 import type { OptionsOf, Parsed } from "./parse-flags.ts";
-import { parsedDatabaseUrl, parsedName, platformDefaults } from "./platform-flags.ts";
+import { parsedFlag } from "./flag.ts";
+import { parsedDatabaseUrl } from "./platform-flags.ts";
+import { checkAgentOptions, upFlags } from "./up-flags.ts";
 
 /** The flags of `galatea gateway`. */
 export const gatewayFlags = {
-  host: parsedFlag({ default: platformDefaults.host, about: "address to listen on" }, parsedName),
-  port: portFlag({ default: platformDefaults.port, about: "the one port of every service; 0 takes any free one" }),
+  host: upFlags.host,
+  port: upFlags.port,
+  "allowed-host": upFlags["allowed-host"],
   records: parsedFlag(
     {
       unit: "url",
@@ -15,6 +18,16 @@ export const gatewayFlags = {
     },
     parsedDatabaseUrl,
   ),
+  agent: upFlags.agent,
+  "agent-tls-cert": upFlags["agent-tls-cert"],
+  "agent-tls-key": upFlags["agent-tls-key"],
+  "agent-tls-ca": upFlags["agent-tls-ca"],
+  credentials: upFlags.credentials,
+  open: upFlags.open,
+  insecure: upFlags.insecure,
+  region: upFlags.region,
+  account: upFlags.account,
+  "request-memory-bytes": upFlags["request-memory-bytes"],
 };
 
 type GatewayFlagOptions = OptionsOf<typeof gatewayFlags>;
@@ -27,5 +40,6 @@ export interface GatewayCommandOptions extends GatewayFlagOptions {
 export function gatewayOptions({ options }: Parsed<GatewayFlagOptions>): GatewayCommandOptions {
   const { records } = options;
   if (records === null) throw new UsageError(`galatea gateway needs --records: ${gatewayFlags.records.about}`);
-  return { ...options, records };
+  checkAgentOptions(options);
+  return { ...options, records, open: options.open || options.insecure };
 }

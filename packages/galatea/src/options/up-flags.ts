@@ -181,11 +181,6 @@ export function upOptions(parsed: Parsed<UpFlagOptions>): UpOptions {
       "--endpoint-objects-bytes and --objects cannot be used together: set a quota in the S3 service instead",
     );
   }
-  for (const name of ["open", "insecure"] as const) {
-    if (options.credentials !== null && options[name]) {
-      throw new UsageError(`--credentials and --${name} cannot be used together`);
-    }
-  }
   if (options.standby && (options.records === null || options.objects === null)) {
     throw new UsageError("--standby needs --records and --objects: both platforms have to reach the same data");
   }
@@ -206,15 +201,30 @@ export function upOptions(parsed: Parsed<UpFlagOptions>): UpOptions {
   if (options.containerNetwork !== null && options.containerEngine === null) {
     throw new UsageError("--container-network needs --container-engine");
   }
-  for (const name of ["agentTlsCert", "agentTlsKey", "agentTlsCa"] as const) {
-    if (options.agent.length > 0 && options[name] === null)
-      throw new UsageError("--agent needs --agent-tls-cert, --agent-tls-key and --agent-tls-ca");
-  }
+  checkAgentOptions(options);
   return {
     ...options,
     open: options.open || options.insecure,
     workerArguments: [...pythonArguments(options), ...workerArguments(parsed)],
   };
+}
+
+/** Checks the flags of keys and agents, which `galatea gateway` has, too. Throws UsageError. */
+export function checkAgentOptions(
+  options: Pick<
+    UpFlagOptions,
+    "credentials" | "open" | "insecure" | "agent" | "agentTlsCert" | "agentTlsKey" | "agentTlsCa"
+  >,
+): void {
+  for (const name of ["open", "insecure"] as const) {
+    if (options.credentials !== null && options[name]) {
+      throw new UsageError(`--credentials and --${name} cannot be used together`);
+    }
+  }
+  for (const name of ["agentTlsCert", "agentTlsKey", "agentTlsCa"] as const) {
+    if (options.agent.length > 0 && options[name] === null)
+      throw new UsageError("--agent needs --agent-tls-cert, --agent-tls-key and --agent-tls-ca");
+  }
 }
 
 /** An agent that a value of `--agent` names. */

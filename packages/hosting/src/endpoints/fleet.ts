@@ -1,11 +1,10 @@
-import { AwsError, ChangeNotifier, TaskGroup, assert, delay, openDeadline, rejectOnAbort } from "@galatea/base";
+import { ChangeNotifier, TaskGroup, delay, rejectOnAbort } from "@galatea/base";
 import { variantBudget, type InstanceBudget, type ModelRecord, type VariantPlan } from "../definitions/index.ts";
 import { instanceTypeBudget, type InstancePlacer, type InstanceRequest, type NodeReservation } from "../nodes/index.ts";
 import type { AdoptableInstance, MissingIsolation } from "../instances/index.ts";
 import {
   checkTargets,
   ContainerConnectionLost,
-  RequestNotSent,
   type InvocationReply,
   type InvocationRequest,
 } from "../invocations/index.ts";
@@ -25,9 +24,9 @@ import {
   guaranteedModelBytes,
   type NamedContainer,
 } from "./planned-containers.ts";
-import { SessionTable, sessionsMax, type SessionReply } from "./session-table.ts";
+import { InstanceRouting } from "./instance-routing.ts";
+import { SessionTable, sessionsMax } from "./session-table.ts";
 import { ModelRouter } from "./model-router.ts";
-import { chooseRandom, chooseLeastBusy, preferred } from "./routing.ts";
 import type { OnDemandModels, FleetSize, VariantFleet } from "./variant-fleet.ts";
 
 const sampleIntervalMs = 20_000;
@@ -70,6 +69,7 @@ export class Fleet implements VariantFleet {
   readonly #sessions: SessionTable<VariantInstance>;
   readonly #openMember: (ordinal: number, kept: AdoptableInstance | null, placed: NodeReservation) => VariantInstance;
   readonly #router: ModelRouter;
+  readonly #routing: InstanceRouting<VariantInstance>;
   readonly #modelContainers: readonly string[];
   readonly #containers: readonly NamedContainer[];
   readonly #memory = new MeasuredMemory();
@@ -136,6 +136,9 @@ export class Fleet implements VariantFleet {
       clock,
       logger,
     });
+    const among = { members: this.#members, moving: this.#movingModels, router: this.#router };
+    const by = { metrics: this.#metrics, random: parts.random, limits: invocationLimits, clock, logger };
+    this.#routing = new InstanceRouting({ endpointName, plan, passesOn: false, ...among, ...by });
   }
 
   get variantName(): string {
@@ -362,86 +365,12 @@ export class Fleet implements VariantFleet {
     this.#callCount += 1;
     this.#concurrency.touch();
     try {
-      if (request.session === undefined) return (await this.#invokeInstance(request, peerCount, null)).reply;
-      return await this.#sessions.serve(request, (holder) => this.#invokeInstance(request, peerCount, holder));
+      if (request.session === undefined) return (await this.#routing.invoke(request, peerCount, null)).reply;
+      return await this.#sessions.serve(request, (holder) => this.#routing.invoke(request, peerCount, holder));
     } finally {
       this.#callCount -= 1;
       if (this.#callCount === 0) this.#becameIdle.notify();
     }
-  }
-
-  /**
-   * Sends a request to an instance, and to another one if the first did not receive it. `chosen` is the only instance
-   * that may get the request; null for any.
-   */
-  async #invokeInstance(
-    request: InvocationRequest,
-    peerCount: number,
-    chosen: VariantInstance | null,
-  ): Promise<SessionReply<VariantInstance>> {
-    const { targetModel, targetContainer, signal } = request;
-    if (targetModel !== null && chosen === null) {
-      await this.#router.located(this.#members, { targetModel, targetContainer }, signal);
-    }
-    let candidates = chosen === null ? this.#candidatesFor(request) : [chosen];
-    if (candidates.length === 0) {
-      await this.#waitForOne(request);
-      candidates = this.#candidatesFor(request);
-    }
-    if (candidates.length === 0) throw this.#unavailable(request);
-    if (request.bounds === undefined) {
-      this.#metrics.record("InvocationsPerInstance", 1 / Math.max(peerCount, candidates.length));
-    }
-    const first = this.#choose(candidates, request);
-    if (candidates.length === 1) {
-      return { reply: await first.invocations.invoke(request, { mayGoElsewhere: false }), holder: first };
-    }
-    const body = request.body.bind(request);
-    let acquired: ReturnType<typeof body> | null = null;
-    const again = { ...request, body: () => (acquired ??= body()) };
-    try {
-      return { reply: await first.invocations.invoke(again, { mayGoElsewhere: true }), holder: first };
-    } catch (error) {
-      if (!(error instanceof RequestNotSent)) throw error;
-    }
-    // Only one retry: a request that crashes every container that receives it must not reach all instances.
-    const others = this.#candidatesFor(request).filter((member) => member !== first);
-    const second = others.length === 0 ? first : this.#choose(others, request);
-    return { reply: await second.invocations.invoke(again, { mayGoElsewhere: false }), holder: second };
-  }
-
-  #unavailable(request: InvocationRequest): Error {
-    const [member] = this.#members;
-    if (member !== undefined) return member.invocations.unavailable(request);
-    const text = `Variant ${this.variantName} of endpoint ${this.#endpointName} has no instance in service. Retry later.`;
-    return new AwsError("ServiceUnavailable", text, { statusFallback: 503, cause: new ContainerConnectionLost(text) });
-  }
-
-  /** Returns the instances that can serve a request. Unhealthy ones, and ones without capacity, are included only if there are no others. */
-  #candidatesFor(request: InvocationRequest): readonly VariantInstance[] {
-    const { targetModel, targetContainer } = request;
-    if (targetModel !== null && this.#movingModels.size > 0) {
-      const has = (member: VariantInstance) =>
-        member.serves(targetContainer) && member.holderOf(targetContainer)?.models.copyOf(targetModel) === "loaded";
-      const moving = this.#members.some(has) ? [] : [...this.#movingModels].filter(has);
-      if (moving.length > 0) return moving;
-    }
-    const serving = this.#members.filter((member) => member.serves(targetContainer));
-    const healthy = preferred(serving, (member) => member.isHealthy);
-    return preferred(healthy, ({ invocations }) => invocations.refusalOf(request) === null);
-  }
-
-  #choose(
-    candidates: readonly VariantInstance[],
-    { targetModel, targetContainer }: InvocationRequest,
-  ): VariantInstance {
-    const [only, ...others] = candidates;
-    assert(only !== undefined, "there is an instance to choose");
-    if (others.length === 0) return only;
-    if (targetModel !== null) return this.#router.choose([only, ...others], { targetModel, targetContainer });
-    const chance = this.#dependencies.random();
-    const isRandom = this.#plan.variant.RoutingConfig?.RoutingStrategy === "RANDOM";
-    return (isRandom ? chooseRandom : chooseLeastBusy)(candidates, chance) ?? only;
   }
 
   async shutDown(): Promise<void> {
@@ -452,18 +381,6 @@ export class Fleet implements VariantFleet {
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#tasks[Symbol.asyncDispose]();
     await Promise.all([...this.#members, ...this.#draining].map((member) => member[Symbol.asyncDispose]()));
-  }
-
-  /** Waits for an instance if all containers are being restarted, instead of failing the request. The wait is limited. */
-  async #waitForOne({ signal, targetContainer }: InvocationRequest): Promise<void> {
-    const { invocationLimits, clock } = this.#options;
-    using limit = openDeadline({ clock, afterMs: invocationLimits.restartWaitMsMax, signal });
-    await Promise.any(this.#members.map((member) => member.ready(targetContainer, limit.signal))).catch(
-      (error: unknown) => {
-        if (signal.aborted) throw signal.reason;
-        this.#options.logger.warning("no instance restarted in time", { error: String(error) });
-      },
-    );
   }
 
   async #sample(closing: AbortSignal): Promise<void> {

@@ -11,6 +11,7 @@ export {
   groupKey,
   isProductionGroup,
   isTransientState,
+  routingTable,
   newEndpointRecord,
   newGeneration,
   emptyFootprint,
@@ -36,10 +37,14 @@ export {
 export { detectStateChange, type StateChange } from "./state-change.ts";
 export { resizeSteps, stepsToGeneration } from "./change-steps.ts";
 export { deploymentConfigError, serverlessDeploymentError } from "./check-deployment.ts";
+export { InstanceRouting } from "./instance-routing.ts";
+export { ModelRouter } from "./model-router.ts";
+export { RoutedInstance } from "./routed-instance.ts";
+export { FleetRouting } from "./fleet-routing.ts";
 export { VariantInstance } from "./variant-instance.ts";
 export { InstanceSampler } from "./instance-sampler.ts";
 export { derivePlacementKey, type PlacementKey } from "./model-rank.ts";
-export { containerBaseBytes, planContainers } from "./planned-containers.ts";
+export { containerBaseBytes, namedContainers, planContainers } from "./planned-containers.ts";
 export { instanceFailureReason } from "./instance-failure-reason.ts";
 export { Fleet, type FleetDependencies } from "./fleet.ts";
 export type { FleetOptions } from "./fleet-options.ts";

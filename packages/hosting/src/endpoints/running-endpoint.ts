@@ -10,7 +10,6 @@ import {
   routingTable,
   type EndpointRecord,
   type Generation,
-  type Route,
   type VariantGroup,
 } from "./endpoint-record.ts";
 import { peakFootprint, currentStep } from "./endpoint-state.ts";
@@ -22,13 +21,8 @@ import { OwnerLedger } from "../nodes/index.ts";
 import type { PlacementKey } from "./model-rank.ts";
 import { ServerlessFleet } from "./serverless-fleet.ts";
 import { SharedInstances } from "./shared-instances.ts";
+import { FleetRouting } from "./fleet-routing.ts";
 import type { VariantFleet } from "./variant-fleet.ts";
-import { WeightedRotation } from "./weighted-rotation.ts";
-
-/** A row of the routing table with the fleet that serves it. */
-interface FleetRoute extends Route {
-  readonly fleet: VariantFleet;
-}
 
 export interface RunningEndpointDependencies extends FleetDependencies {
   readonly mirrors: Mirrors;
@@ -46,14 +40,13 @@ export class RunningEndpoint implements AsyncDisposable {
   /** Identity of the endpoint. The creation time distinguishes it from a later endpoint with the same name. */
   readonly queued: { readonly name: string; readonly createdMs: number } & EndpointRecord["owner"];
   #asyncInference: AsyncInferenceConfig | null = null;
-  #routes: readonly FleetRoute[] = [];
-  #rotation = new WeightedRotation<FleetRoute>([]);
-  #named = new Map<string, WeightedRotation<{ readonly weight: number; readonly fleet: VariantFleet }>>();
+  readonly #routing: FleetRouting<VariantFleet>;
   /** Objects that copy requests, by fleet; undefined while no requests are copied. */
   #watches: ReadonlyMap<VariantFleet, MirroredCalls> | undefined;
 
   constructor({ name, owner, createdMs, placementKey }: EndpointRecord, dependencies: RunningEndpointDependencies) {
     this.#name = name;
+    this.#routing = new FleetRouting(name);
     this.#placementKey = placementKey;
     this.queued = { name, createdMs, ...owner };
     this.#owner = owner;
@@ -79,12 +72,12 @@ export class RunningEndpoint implements AsyncDisposable {
 
   /** Number of instances in service to which requests are routed. */
   get inServiceCount(): number {
-    return this.#routes.reduce((sum, { fleet }) => sum + fleet.inServiceCount, 0);
+    return this.#routing.inServiceCount;
   }
 
   /** Name of the first variant to which requests are routed. */
   get variantName(): string {
-    return this.#routes[0]?.variantName ?? "";
+    return this.#routing.routes[0]?.variantName ?? "";
   }
 
   /** Starts the instances that were in service before the platform stopped. Failed starts are retried until they are in service. */
@@ -152,7 +145,7 @@ export class RunningEndpoint implements AsyncDisposable {
   /** Resolves when all fleets that get requests are in service; rejects if an instance keeps failing to start. */
   async inService(signal: AbortSignal): Promise<void> {
     await Promise.all(
-      this.#routes.map(async ({ fleet, variantName }) => {
+      this.#routing.routes.map(async ({ fleet, variantName }) => {
         try {
           await fleet.inService(signal);
         } catch (error) {
@@ -189,17 +182,7 @@ export class RunningEndpoint implements AsyncDisposable {
   async invoke(request: InvocationRequest): Promise<InvocationReply> {
     const { session } = request;
     if (session !== undefined && session !== newSessionId) return await this.#inSession(request, session);
-    const chosen = this.#choose(request.targetVariant);
-    const { variantName } = chosen;
-    let peerCount = 0;
-    let instead: VariantFleet | null = null;
-    for (const { fleet } of this.#routes) {
-      if (fleet.variantName !== variantName) continue;
-      peerCount += fleet.inServiceCount;
-      if (fleet.canServe) instead ??= fleet;
-    }
-    // During an update, a variant has two fleets, and both can serve requests that name the variant.
-    const fleet = chosen.canServe ? chosen : (instead ?? chosen);
+    const { fleet, peerCount } = this.#routing.choose(request.targetVariant);
     return await this.#invokeFleet(fleet, request, peerCount);
   }
 
@@ -283,31 +266,7 @@ export class RunningEndpoint implements AsyncDisposable {
       return generation === undefined ? [] : [{ ...route, fleet: this.#fleetOf(generation, route.variantName) }];
     });
     this.#watches = this.#mirrors.watchesOf(record, (generation, variant) => this.#fleetOf(generation, variant));
-    // Unchanged rotations are kept, because a new rotation starts without credits and would distribute requests unevenly.
-    if (isSameRouting(routes, this.#routes)) return;
-    this.#routes = routes;
-    this.#rotation = new WeightedRotation(routes);
-    const byVariant = Map.groupBy(this.#routes, ({ variantName }) => variantName);
-    this.#named = new Map(
-      [...byVariant].map(([name, routes]) => {
-        const shares = routes.map(({ trafficShare, fleet }) => ({ weight: trafficShare, fleet }));
-        return [name, new WeightedRotation(shares)];
-      }),
-    );
-  }
-
-  #choose(targetVariant: string | null): VariantFleet {
-    if (targetVariant !== null) {
-      const named = this.#named.get(targetVariant)?.next();
-      if (named !== undefined && named !== null) return named.fleet;
-      const text = `Variant ${targetVariant} not found for Request of endpoint ${this.#name}.`;
-      throw new AwsError("ValidationError", text);
-    }
-    const chosen = this.#rotation.next();
-    if (chosen === null) {
-      throw new AwsError("ValidationError", `Every variant of endpoint ${this.#name} has weight zero.`);
-    }
-    return chosen.fleet;
+    this.#routing.setRoutes(routes);
   }
 }
 
@@ -318,14 +277,4 @@ function shadowDependencies(dependencies: FleetDependencies): FleetDependencies 
   const { instanceLimits } = dependencies.fleet;
   const stopGraceMs = Math.min(instanceLimits.stopGraceMs, shadowStopGraceMs);
   return { ...dependencies, fleet: { ...dependencies.fleet, instanceLimits: { ...instanceLimits, stopGraceMs } } };
-}
-
-function isSameRouting(one: readonly FleetRoute[], other: readonly FleetRoute[]): boolean {
-  return (
-    one.length === other.length &&
-    one.every(({ fleet, weight, trafficShare }, index) => {
-      const each = other[index];
-      return each?.fleet === fleet && each.weight === weight && each.trafficShare === trafficShare;
-    })
-  );
 }

@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto";
 import { isIP } from "node:net";
 import type { Readable } from "node:stream";
 import { Pool, type Dispatcher } from "undici";
@@ -90,6 +91,7 @@ export class AgentConnection implements AsyncDisposable {
     this.#pool = openPool(options);
     this.#headers = {
       [agentHeaders.protocol]: agentProtocolVersion,
+      [agentHeaders.client]: randomUUID(),
       ...(token === null ? {} : { authorization: `Bearer ${token}` }),
       ...(epoch === null ? {} : { [agentHeaders.epoch]: String(epoch) }),
     };

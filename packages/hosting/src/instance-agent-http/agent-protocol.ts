@@ -22,6 +22,8 @@ export const agentHeaders = {
   protocol: "x-agent-protocol",
   /** In requests of a platform whose records other platforms can acquire: a number that is higher than those of its predecessors. */
   epoch: "x-agent-epoch",
+  /** A random id of the client's process, which differs between a platform and its gateways. */
+  client: "x-agent-client",
   /** In error responses: the code of the error. The body is an `AgentErrorBody`. */
   error: "x-agent-error",
   /** In responses to invocations: the status of the container's response. */

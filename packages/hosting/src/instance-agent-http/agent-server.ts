@@ -37,6 +37,7 @@ import {
   type WireState,
 } from "./agent-protocol.ts";
 import { writeEventStream } from "./event-stream.ts";
+import { InstanceUses } from "./instance-uses.ts";
 
 export type AgentAddress =
   | { readonly kind: "socket"; readonly path: string }
@@ -98,6 +99,7 @@ export class AgentServer implements AsyncDisposable {
   readonly #leases = new Map<string, AcquiredModel>();
   #leaseCount = 0;
   #requestCount = 0;
+  readonly #uses: InstanceUses;
   #followerCount = 0;
   #invocationCount = 0;
   /** The highest epoch of a client. Clients with a lower epoch are rejected. */
@@ -108,6 +110,7 @@ export class AgentServer implements AsyncDisposable {
 
   private constructor(options: AgentServerOptions) {
     this.#options = options;
+    this.#uses = new InstanceUses(options.clock);
     this.#tasks = new TaskGroup((error) => options.logger.warning("a request failed", { error: String(error) }));
     const serve = (request: IncomingMessage, response: ServerResponse) =>
       this.#tasks.run((closing) => this.#serve(request, response, closing));
@@ -271,6 +274,7 @@ export class AgentServer implements AsyncDisposable {
       case "DELETE instances/id": {
         const instance = await this.#find(id);
         const how = query.get("how") === "shutDown" ? "shutDown" : "delete";
+        using _drained = await this.#uses.drain(id, clientOf(request), signal);
         return sendJson(response, { existed: (await instance?.[how]()) ?? false });
       }
       case "GET instances/id/usages":
@@ -312,7 +316,9 @@ export class AgentServer implements AsyncDisposable {
     return existed;
   }
 
-  async #invoke({ request, response, signal }: RoutedRequest, container: AgentContainer): Promise<void> {
+  async #invoke(routed: RoutedRequest, container: AgentContainer): Promise<void> {
+    using _used = this.#use(routed);
+    const { request, response, signal } = routed;
     this.#invocationCount += 1;
     using _counted = defer(() => {
       this.#invocationCount -= 1;
@@ -346,7 +352,9 @@ export class AgentServer implements AsyncDisposable {
    * Acquires a model and keeps the lease while the response is open. The client releases the lease by closing the
    * connection.
    */
-  async #acquire({ response, query, signal }: RoutedRequest, container: AgentContainer): Promise<void> {
+  async #acquire(routed: RoutedRequest, container: AgentContainer): Promise<void> {
+    using _used = this.#use(routed);
+    const { response, query, signal } = routed;
     using model = await container.acquire(query.get("target") ?? "", signal);
     const number = String((this.#leaseCount += 1));
     this.#leases.set(number, model);
@@ -363,6 +371,13 @@ export class AgentServer implements AsyncDisposable {
       this.#leases.delete(number);
       this.#ended.notify();
     }
+  }
+
+  /** Counts a request of an instance. Rejects it if the instance is being deleted, unless its client has leased a model. */
+  #use({ path: [, id = ""], request }: RoutedRequest): Disposable {
+    const hasLease = request.headers[agentHeaders.lease] !== undefined;
+    if (this.#uses.isEnding(id) && !hasLease) throw new UnknownInstance(`instance ${id}, which is being deleted`);
+    return this.#uses.begin(id, clientOf(request));
   }
 
   /** Counts an event stream until the result is disposed. */
@@ -415,6 +430,8 @@ const secureContextOf = ({ certificatePem, keyPem }: Certificate, clientCaPem: s
   key: keyPem,
   ...(clientCaPem === null ? {} : { ca: clientCaPem }),
 });
+
+const clientOf = ({ headers: sent }: IncomingMessage) => String(sent[agentHeaders.client] ?? "");
 
 const defer = (end: () => void): Disposable => ({ [Symbol.dispose]: end });
 

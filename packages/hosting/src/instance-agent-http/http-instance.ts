@@ -3,6 +3,7 @@ import {
   ContainerConnectionLost,
   InstanceView,
   RequestNotSent,
+  UnknownInstance,
   type AcquiredModel,
   type AgentContainer,
   type AgentInstance,
@@ -244,8 +245,8 @@ class HttpContainer implements AgentContainer {
         body: response.body,
       };
     } catch (error) {
-      if (error instanceof AgentConnectionLost && error.wasNotSent && mayGoElsewhere)
-        throw new RequestNotSent({ cause: error });
+      const wasNotSent = error instanceof AgentConnectionLost ? error.wasNotSent : error instanceof UnknownInstance;
+      if (wasNotSent && mayGoElsewhere) throw new RequestNotSent({ cause: error });
       throw error;
     }
   }

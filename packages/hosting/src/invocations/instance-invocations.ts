@@ -9,7 +9,13 @@ import {
   type Clock,
 } from "@galatea/base";
 import type { ModelRecord } from "../definitions/index.ts";
-import { ContainerConnectionLost, InstanceFailure, RequestNotSent, type AgentReply } from "../instance-agent/index.ts";
+import {
+  ContainerConnectionLost,
+  InstanceFailure,
+  RequestNotSent,
+  UnknownInstance,
+  type AgentReply,
+} from "../instance-agent/index.ts";
 import type { VariantMetrics } from "../series/index.ts";
 import {
   ContainerChain,
@@ -178,9 +184,10 @@ export class InstanceInvocations {
       trace.cacheHit = lease.cacheHit;
       trace.waitedUs = lease.waitedUs;
     } catch (error) {
-      // The container's restarts keep failing. Another instance can serve the request, because it was not sent to a
-      // container.
-      if (mayGoElsewhere && error instanceof InstanceFailure) throw new RequestNotSent({ cause: error });
+      // The container's restarts keep failing, or the agent is lost or deletes the instance. Another instance can serve
+      // the request, because it was not sent to a container.
+      const isLost = error instanceof InstanceFailure || error instanceof ContainerConnectionLost;
+      if (mayGoElsewhere && (isLost || error instanceof UnknownInstance)) throw new RequestNotSent({ cause: error });
       throw toModelError(error, modelDataUrl, place);
     }
   }

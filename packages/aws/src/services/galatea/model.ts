@@ -13,6 +13,7 @@ export const galateaModel = {
     StartEndpoint: { method: "POST", uri: "/galatea/endpoints/{EndpointName}/start" },
     WatchEndpoint: { method: "GET", uri: "/galatea/endpoints/{EndpointName}" },
     ListEvents: { method: "GET", uri: "/galatea/events" },
+    RecordMetrics: { method: "POST", uri: "/galatea/metrics" },
   },
   otherOperations: [],
   errors: {},
@@ -30,6 +31,9 @@ export function parseGalateaPath(
   if (more.length > 0) return null;
   if (area === "events" && name === "" && verb === undefined) {
     return method === "GET" ? { operation: "ListEvents", endpointName: "" } : null;
+  }
+  if (area === "metrics" && name === "" && verb === undefined) {
+    return method === "POST" ? { operation: "RecordMetrics", endpointName: "" } : null;
   }
   if (area !== "endpoints" || name === "") return null;
   const endpointName = name;

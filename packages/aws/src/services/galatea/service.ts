@@ -1,6 +1,8 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
-import { AwsError } from "@galatea/base";
+import { AwsError, readToBuffer } from "@galatea/base";
+import type { MetricStore } from "@galatea/base/metrics";
 import { failureReason, hostingArn, type EndpointRecord, type Hosting } from "@galatea/hosting";
+import { metricBatchPath, MetricBatches, parseMetricBatch } from "../../metric-batches/index.ts";
 import { decodeComponent, pathOf, queryValue } from "../../signing/index.ts";
 import {
   sendAwsError,
@@ -16,6 +18,7 @@ import { stateChangeEvent } from "./state-change-event.ts";
 
 export interface GalateaDependencies {
   readonly hosting: Hosting;
+  readonly series: Pick<MetricStore, "record">;
 }
 
 interface GalateaCall {
@@ -28,16 +31,20 @@ interface GalateaCall {
 
 /** Maximum size of a request body. The requests of these routes need only a few bytes. */
 const bodyBytesMax = 4096;
+/** Maximum size of a batch of metrics. */
+const batchBytesMax = 4 * 2 ** 20;
 /** Maximum duration of a long poll, in seconds. It is shorter than the read time-outs of clients. */
 const waitSecondsMax = 25;
 const eventsMax = 1000;
 const eventsDefault = 100;
+const batchTooLong = new AwsError("ValidationException", `A batch of metrics has at most ${batchBytesMax} bytes.`);
 const validationCodes = { json: "ValidationException", query: "ValidationException" };
 
 const scope = "sagemaker";
 
 /** The platform's own HTTP routes, below /galatea/, with JSON responses. */
-export function galateaService({ hosting }: GalateaDependencies) {
+export function galateaService({ hosting, series }: GalateaDependencies) {
+  const batches = new MetricBatches(series);
   const resource = ({ endpointName, context }: GalateaCall) => hostingArn("endpoint", endpointName, context);
   const operations: Readonly<Record<GalateaOperation, RawOperationRow<GalateaCall>>> = {
     StopEndpoint: {
@@ -59,6 +66,15 @@ export function galateaService({ hosting }: GalateaDependencies) {
       },
     },
     ListEvents: { action: "galatea:ListEvents", resource: anyResource, handle: (call) => listEvents(hosting, call) },
+    RecordMetrics: {
+      action: "galatea:RecordMetrics",
+      resource: anyResource,
+      async handle(call) {
+        const body = await readToBuffer(call.request, batchBytesMax, () => batchTooLong);
+        batches.record(parseMetricBatch(body.toString("utf8")));
+        answer(call, {});
+      },
+    },
   };
   return {
     kind: "raw",
@@ -68,7 +84,8 @@ export function galateaService({ hosting }: GalateaDependencies) {
     operations,
     setHeaders: (response, requestId) => void response.setHeader("x-amzn-RequestId", requestId),
     async open(exchange) {
-      const request = await verifiedRequest(exchange, bodyBytesMax, scope);
+      const isBatch = pathOf(exchange.request.url ?? "/") === metricBatchPath;
+      const request = await verifiedRequest(exchange, isBatch ? batchBytesMax : bodyBytesMax, scope);
       const { response, context } = exchange;
       const url = request.url ?? "/";
       const found = parseGalateaPath(request.method ?? "GET", pathOf(url));

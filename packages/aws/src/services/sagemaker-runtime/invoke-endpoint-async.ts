@@ -65,7 +65,11 @@ const seconds = {
  * Records a request and responds with 202. Later the result is stored as an object in S3, and a notification is
  * published.
  */
-export async function invokeEndpointAsync(hosting: Hosting, call: InvokeCall): Promise<void> {
+export interface AsyncInvokedHosting {
+  readonly asyncInferences: Pick<Hosting["asyncInferences"], "accept">;
+}
+
+export async function invokeEndpointAsync(hosting: AsyncInvokedHosting, call: InvokeCall): Promise<void> {
   const { response, context, endpointName } = call;
   const requested = await readRequest(call);
   const ticket = await hosting.asyncInferences.accept(endpointName, context, requested);

@@ -61,16 +61,20 @@ const refusedHeaders: readonly { readonly name: string; readonly member: string 
   { name: "x-amzn-sagemaker-enable-explanations", member: "EnableExplanations" },
 ];
 
-export interface RuntimeOptions {
-  readonly hosting: Hosting;
+export interface InvocationOptions {
+  readonly hosting: Pick<Hosting, "invoke">;
   /** Maximum size of a request's body, in bytes. A body is buffered completely if its signature must be verified. */
   readonly requestBytesMax: number;
   /** Aborts, with an error for clients, when streamed responses must end because the platform shuts down. */
   readonly streamAbort: AbortSignal;
 }
 
+export interface RuntimeOptions extends InvocationOptions {
+  readonly hosting: Hosting;
+}
+
 /** Invokes an endpoint. In both directions, short bodies are buffered and long bodies are streamed. */
-export async function invokeEndpoint({ hosting, requestBytesMax }: RuntimeOptions, call: InvokeCall): Promise<void> {
+export async function invokeEndpoint({ hosting, requestBytesMax }: InvocationOptions, call: InvokeCall): Promise<void> {
   const requested = readInvocation(call, "InvokeEndpoint", requestBytesMax);
   const reply = await hosting.invoke(call.endpointName, call.context.accountId, requested);
   respond(call.response, reply, call.context);

@@ -2,7 +2,7 @@ import type { ServerResponse } from "node:http";
 import { AwsError } from "@galatea/base";
 import { responseChunks, type InvocationReply } from "@galatea/hosting";
 import { encodeEvent, encodeEventHeaders, eventStreamType, StreamWriter } from "../../wire/index.ts";
-import { readInvocation, type InvokeCall, type RuntimeOptions } from "./invoke-endpoint.ts";
+import { readInvocation, type InvokeCall, type InvocationOptions } from "./invoke-endpoint.ts";
 
 const partHeaders = encodeEventHeaders([
   [":message-type", "event"],
@@ -15,7 +15,7 @@ const partHeaders = encodeEventHeaders([
  * is sent as an ordinary error response, and a failure after that as an exception event.
  */
 export async function invokeWithStream(
-  { hosting, requestBytesMax, streamAbort: cutting }: RuntimeOptions,
+  { hosting, requestBytesMax, streamAbort: cutting }: InvocationOptions,
   call: InvokeCall,
 ): Promise<void> {
   const { response, context } = call;

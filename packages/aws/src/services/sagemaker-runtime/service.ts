@@ -4,12 +4,13 @@ import runtime from "../../spec/gen/sagemaker-runtime.json" with { type: "json" 
 import type { SagemakerRuntimeOperations } from "../../spec/gen/sagemaker-runtime.ts";
 import { asServiceModel } from "../../spec/index.ts";
 import { sendAwsError, openedCall, verifiedRequest, type RawOperationRow, type RawService } from "../../wire/index.ts";
-import { invokeEndpointAsync } from "./invoke-endpoint-async.ts";
-import { invokeEndpoint, type InvokeCall, type RuntimeOptions } from "./invoke-endpoint.ts";
+import { invokeEndpointAsync, type AsyncInvokedHosting } from "./invoke-endpoint-async.ts";
+import { invokeEndpoint, type InvocationOptions, type InvokeCall } from "./invoke-endpoint.ts";
 import { invokeWithStream } from "./invoke-with-stream.ts";
 import { parseRuntimePath } from "./runtime-path.ts";
 
-export interface RuntimeDependencies extends RuntimeOptions {
+export interface RuntimeDependencies extends InvocationOptions {
+  readonly hosting: InvocationOptions["hosting"] & AsyncInvokedHosting;
   readonly clock: Clock;
 }
 

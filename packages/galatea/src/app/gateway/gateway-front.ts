@@ -1,17 +1,21 @@
 import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import { probeOf, sendResponse } from "@galatea/aws";
 import type { LeaderLocation, LeaderProxy } from "@galatea/aws/leader-proxy";
+import type { OwnInvocations } from "./own-invocations.ts";
 
 export interface GatewayFrontOptions {
+  /** Null if the gateway knows no agents: the leader serves all requests. */
+  readonly own: OwnInvocations | null;
   readonly proxy: LeaderProxy;
   readonly leader: Pick<LeaderLocation, "url">;
   /** Returns whether the records have been read once. */
   readonly isReady: () => boolean;
 }
 
-/** Serves `/ping` and `/health`, which are about the gateway itself. All other requests go to the leader. */
-export function createGatewayFront({ proxy, leader, isReady }: GatewayFrontOptions) {
+/** Serves `/ping` and `/health`, which are about the gateway itself, and its own invocations. All other requests go to the leader. */
+export function createGatewayFront({ own, proxy, leader, isReady }: GatewayFrontOptions) {
   const handle = (request: IncomingMessage, response: ServerResponse): void => {
+    if (own?.accepts(request) === true) return own.handle(request, response);
     const page = probeOf(request);
     if (page === null) return proxy.handle(request, response);
     request.resume();

@@ -33,11 +33,20 @@ export async function openRemoteAgents(
   opening: AsyncDisposableStack,
   options: RemoteAgentsOptions,
 ): Promise<RemoteNodes | null> {
-  const { agent: references, agentTlsCert, agentTlsKey, agentTlsCa, leadership, log } = options;
-  if (references.length === 0) return null;
+  if (options.agent.length === 0) return null;
+  const remoteAgents = await openAgentClients(opening, options);
+  const nodes = await Promise.all([...remoteAgents].map((each) => describeNode(each, options.log)));
+  return { nodes, remoteAgents };
+}
+
+/** Opens a client of each agent of `--agent`. Connects later. */
+export async function openAgentClients(
+  opening: AsyncDisposableStack,
+  { agent: references, agentTlsCert, agentTlsKey, agentTlsCa, leadership, log }: RemoteAgentsOptions,
+): Promise<ReadonlyMap<NodeId, HttpInstanceAgent>> {
   const paths = { tlsCert: agentTlsCert ?? "", tlsKey: agentTlsKey ?? "", tlsCa: agentTlsCa ?? "" };
   const { certificate, caPem } = await readTlsFiles(paths, "--agent-tls");
-  const remoteAgents = new Map<NodeId, HttpInstanceAgent>();
+  const clients = new Map<NodeId, HttpInstanceAgent>();
   for (const { name, host, port } of references) {
     const agent = new HttpInstanceAgent({
       address: { kind: "tcp", host, port },
@@ -49,10 +58,9 @@ export async function openRemoteAgents(
       clock: systemClock,
       logger: log,
     });
-    remoteAgents.set(parseNodeId(name), opening.use(agent));
+    clients.set(parseNodeId(name), opening.use(agent));
   }
-  const nodes = await Promise.all([...remoteAgents].map((each) => describeNode(each, log)));
-  return { nodes, remoteAgents };
+  return clients;
 }
 
 /** Resolves with the agent's machine, or with a node without capacity if the agent does not respond in time. */
