@@ -34,8 +34,8 @@ let platforms: TwoPlatforms;
 let gateways: readonly [RunningGateway, RunningGateway];
 
 const openGateway = () => {
-  const { workspace: place, server, agentFlags } = platforms;
-  return RunningGateway.open({ place, records: server.url("records"), flags: agentFlags });
+  const { workspace, server, agentFlags } = platforms;
+  return RunningGateway.open({ workspace, records: server.url("records"), flags: agentFlags });
 };
 
 before(async () => {

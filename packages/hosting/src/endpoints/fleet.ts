@@ -137,7 +137,7 @@ export class Fleet implements VariantFleet {
       logger,
     });
     const among = { members: this.#members, moving: this.#movingModels, router: this.#router };
-    const by = { metrics: this.#metrics, random: parts.random, limits: invocationLimits, clock, logger };
+    const by = { metrics: this.#metrics, random: dependencies.random, limits: invocationLimits, clock, logger };
     this.#routing = new InstanceRouting({ endpointName, plan, passesOn: false, ...among, ...by });
   }
 

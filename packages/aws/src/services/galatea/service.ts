@@ -72,7 +72,7 @@ export function galateaService({ hosting, series }: GalateaDependencies) {
       async handle(call) {
         const body = await readToBuffer(call.request, batchBytesMax, () => batchTooLong);
         batches.record(parseMetricBatch(body.toString("utf8")));
-        answer(call, {});
+        respond(call, {});
       },
     },
   };
