@@ -318,7 +318,7 @@ test("an image is pulled from a registry with the user and password that docker 
   await engine.docker("--config", config, "push", name);
   await engine.docker("rmi", name);
 
-  await using without = await Platform.open(async () => {}, { flags, env: { HOME: "/nowhere" } });
+  await using without = await Platform.open(async () => {}, { flags, env: { HOME: join(home, "none") } });
   await create(without, "refused", { Image: name });
   assert.match(await failureOf(without, "refused"), /pulling it failed: .*no basic auth credentials/);
   await using platform = await Platform.open(async () => {}, { flags, env: { HOME: home } });

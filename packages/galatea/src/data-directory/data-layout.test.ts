@@ -15,7 +15,7 @@ const makers = {
   directory: (path: string) => mkdirSync(path),
   file: (path: string) => writeFileSync(path, ""),
   fifo: (path: string) => execFileSync("mkfifo", [path]),
-  link: (path: string) => symlinkSync("/nowhere", path),
+  link: (path: string) => symlinkSync(join(location, "nothing"), path),
 };
 /** Creates a data directory in which `maker` has created the entry at `path`. */
 function dataWith(path: string, maker: keyof typeof makers): string {
