@@ -199,7 +199,7 @@ class RequestFrames {
   #frames: Buffer = Buffer.alloc(0);
   #starts: number[] = [];
   #frameBytesMax = defaultFrameBytesMax;
-  #madeWithBytes = 0;
+  #dataFrameBytes = 0;
   #next = 0;
   #stream = -1;
   #initialWindowBytes = defaultWindowBytes;
@@ -223,9 +223,9 @@ class RequestFrames {
     }
     // A frame of the window's size would wait until the whole window is free.
     const frameBytes = Math.min(this.#frameBytesMax, Math.max(1024, this.#initialWindowBytes >> 1));
-    const isMade = this.#madeWithBytes === frameBytes;
-    if (!isMade) this.#make(frameBytes);
-    if (!isMade || !this.#isStreaming)
+    const isCurrent = this.#dataFrameBytes === frameBytes;
+    if (!isCurrent) this.#createFrames(frameBytes);
+    if (!isCurrent || !this.#isStreaming)
       for (const at of this.#starts.slice(0, -1)) this.#frames.writeUInt32BE(this.#stream, at + 5);
     this.#next = this.#isStreaming && !isFirst ? 1 : 0;
   }
@@ -260,7 +260,7 @@ class RequestFrames {
     else if (stream === this.#stream) this.#streamWindowBytes += byteLength;
   }
 
-  #make(frameBytes: number): void {
+  #createFrames(frameBytes: number): void {
     const frames = [this.#head];
     for (let at = 0; at < this.#message.length; at += frameBytes) {
       const isLast = at + frameBytes >= this.#message.length;
@@ -270,7 +270,7 @@ class RequestFrames {
     let at = 0;
     this.#starts = [0, ...frames.map((frame) => (at += frame.length))];
     this.#frames = Buffer.concat(frames);
-    this.#madeWithBytes = frameBytes;
+    this.#dataFrameBytes = frameBytes;
   }
 }
 

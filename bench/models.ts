@@ -104,6 +104,6 @@ export function tenantEnsemble(weights: Uint8Array, suffix = ""): BenchModels {
 /** `count` models of the add_sub program under different names. */
 export function manyAddSub(count: number): BenchModels {
   const model = addSub["add_sub"];
-  if (model === undefined) throw new Error("add_sub is not there");
+  if (model === undefined) throw new Error("model 'add_sub' is missing");
   return Object.fromEntries(Array.from({ length: count }, (_, index) => [`add_sub_${index}`, model]));
 }

@@ -20,7 +20,7 @@ const { status, signal } = spawnSync(
   process.execPath,
   [
     "--test",
-    // Longer than a test's wait for a condition, so that the wait fails first, with the text of the condition.
+    // The limit exceeds a test's wait for a condition, so that the wait fails first, with the text of the condition.
     `--test-timeout=${testTimeoutMs + 60_000}`,
     `--test-concurrency=${availableParallelism() + 1}`,
     ...options,

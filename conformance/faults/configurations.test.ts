@@ -147,17 +147,17 @@ const broken: readonly [sentence: string, config: string, text: string][] = [
     "instance group NAME_0 of model NAME has kind KIND_CPU but specifies one or more GPUs",
   ],
   [
-    "a program that is not there",
+    "a missing program",
     more('default_model_filename: "other.py"'),
     "Internal: other.py does not exist in the model repository path: REPOSITORY/NAME/1/other.py",
   ],
   [
-    "a version that is not there",
+    "a missing version",
     more("version_policy { specific { versions: [ 7 ] } }"),
     "load failed for model 'NAME': at least one version must be available under the version policy of model 'NAME'",
   ],
   [
-    "an ensemble of a model that is not there",
+    "an ensemble of a missing model",
     'platform: "ensemble"\ninput { name: "A" data_type: TYPE_FP32 dims: [ 1 ] }\noutput { name: "B" data_type: TYPE_FP32 dims: [ 1 ] }\nensemble_scheduling { step { model_name: "nobody" model_version: -1 input_map { key: "X" value: "A" } output_map { key: "Y" value: "B" } } }',
     "ensemble NAME contains models that are not available or ambiguous: nobody",
   ],

@@ -23,7 +23,7 @@ after(() => rm(directory, { recursive: true }));
 /** Exit code and output of the program, whose process has a file size limit in KiB. */
 function convert(args: readonly string[], fileKibibytesMax: number | null = null) {
   const words = [process.execPath, program, "convert", source, ...args];
-  // The shell whose `ulimit` counts in KiB.
+  // Bash, because its `ulimit -f` counts KiB. Other shells may count blocks of 512 bytes.
   const limited = ["bash", "-c", `ulimit -f ${fileKibibytesMax ?? "unlimited"} && exec "$@"`, "bash", ...words];
   const { status, stdout, stderr } = spawnSync(limited[0] as string, limited.slice(1), { encoding: "utf8" });
   return { status, stdout, stderr };

@@ -79,7 +79,7 @@ test("CreateModel's Environment reaches model code; the platform's own variables
   const { outputs } = JSON.parse(response) as { outputs: { data: string[] }[] };
   const environment = seen(outputs[0]?.data[0] ?? "");
   assert.deepEqual(chosen(environment, Object.keys(input)), input);
-  // The directories that a tenant may write to, and the files that it needs from its user.
+  // A tenant has its own directories for files. It does not get the platform's compile cache.
   assert.equal(environment["HOME"], environment["TMPDIR"]);
   assert.notEqual(environment["HOME"], process.env["HOME"]);
   assert.ok(readFileSync(join("/proc", String(platform.pid), "environ"), "utf8").includes("NODE_COMPILE_CACHE="));

@@ -49,7 +49,7 @@ test("a client that reads nothing stops the model at a bounded number of respons
   using stream = await open(endlessResponses("leave('stopped', sent)"));
   stream.pause();
   const count = await sentWhenStill(evaluate);
-  // The bytes that the sockets of both sides buffer, and those that the model may send ahead.
+  // The limit covers what the sockets of both sides buffer, and what the model may send ahead.
   assert.ok(count < 1000, `${count} responses of 16 KiB were produced for a client that reads none`);
   await assertEchoes(serving.server.httpPort, "bystander");
   stream.resume();

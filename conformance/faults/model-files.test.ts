@@ -210,7 +210,7 @@ const madeToHarm: readonly ModelFile[] = [
   onnx("data of the system", external("../../../../../../../../etc/passwd")),
   onnx("a system file, by its absolute path", external("/etc/passwd")),
   onnx("data of a neighbour", external("../../good/1/model.onnx")),
-  onnx("data that are not there", external("weights.bin")),
+  onnx("missing data", external("weights.bin")),
   onnx("data after the end", external("model.onnx", 2 ** 40)),
   onnx("conditions within conditions", { ...graph(conditions(200)), constants: [c] }),
   onnx(

@@ -40,7 +40,7 @@ const put = (key: string, body: Uint8Array) =>
   platform.s3.send(new PutObjectCommand({ Bucket: bucket, Key: key, Body: body }));
 
 /** An invocation in progress, which ends when `release` is called. */
-async function holding(name: string): Promise<{ result: Promise<string>; go: () => Promise<void> }> {
+async function startInvocation(name: string): Promise<{ result: Promise<string>; go: () => Promise<void> }> {
   const word = `held-${name}`;
   const answer = invoke(platform, name, target, faultyRequest(`hold ${word}`));
   answer.catch(() => {});
@@ -66,7 +66,7 @@ test("an update of an endpoint loses no request, neither running ones of its old
   const name = "updated";
   await createEndpoint(platform, { name });
   await endpointIs(platform, name, "InService");
-  const blocked = await holding(name);
+  const blocked = await startInvocation(name);
   const [old = 0] = platform.servers();
   await platform.sagemaker.send(
     new CreateEndpointConfigCommand({
@@ -103,7 +103,7 @@ test("an endpoint that is deleted accepts no more requests and ends after its ru
   const name = "deleted";
   await createEndpoint(platform, { name });
   await endpointIs(platform, name, "InService");
-  const pending = await holding(name);
+  const pending = await startInvocation(name);
   await platform.sagemaker.send(new DeleteEndpointCommand({ EndpointName: name }));
   const error = await errorOfInvocation(invoke(platform, name, target, faultyRequest("echo")));
   assert.equal(error.message, `Endpoint ${name} of account 000000000000 not found.`);
@@ -149,7 +149,7 @@ test("at SIGTERM the platform completes running requests, does not wait for othe
   const silent = connect(port, "127.0.0.1");
   const silentClosed = new Promise((resolve) => silent.once("close", resolve));
   await new Promise((resolve) => silent.once("connect", resolve));
-  const pending = await holding(name);
+  const pending = await startInvocation(name);
   const describing = connect(port, "127.0.0.1");
   describing.write(describeRequest("never"));
   // On its own connection, which is accepted after the previous one: its response shows that the other request was

@@ -92,7 +92,7 @@ test("a model that calls itself is executed by an instance that is started for t
     write: ({ repository }) => writeCallingModel(repository, "self"),
   });
   const port = serving.server.httpPort;
-  // Longer than the time after which calls that wait for each other are ended.
+  // The inner call takes longer than a call in a deadlock, which fails after about a second.
   const inner = "time.sleep(2.5); out = os.getpid()";
   assert.match(await outputOfCode(port, "self", `out = call("self", ${JSON.stringify(inner)})`), /^\[\[b'\d+'\]\]$/);
   // If all instances wait for each other, the newest call fails.

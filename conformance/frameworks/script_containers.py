@@ -276,9 +276,9 @@ def many():
     proven("an archive with its own script predicts", np.allclose(found, [60.0]), found)
     try:
         predictor.predict([[1, 1, 1]], target_model="nothing.tar.gz")
-        proven("an archive that is not there", False)
+        proven("a missing archive is a ValidationError", False)
     except ClientError as error:
-        proven("an archive that is not there", error.response["Error"]["Code"] == "ValidationError", error)
+        proven("a missing archive is a ValidationError", error.response["Error"]["Code"] == "ValidationError", error)
     removed(predictor)
 
 

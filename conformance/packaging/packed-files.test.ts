@@ -1,4 +1,4 @@
-/** The files that `npm run build` packs: installed into clean folders by their installers, as root and as another user, and run there. */
+/** Installs the packages that `npm run build` creates into empty folders, as root and as another user, and runs them there. */
 import assert from "node:assert/strict";
 import { chmod, mkdtemp, readdir, readFile, rm, stat } from "node:fs/promises";
 import { tmpdir } from "node:os";

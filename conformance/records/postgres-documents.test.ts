@@ -1,4 +1,4 @@
-/** Documents over PostgreSQL pass the same contract tests as documents over SQLite. */
+/** Documents in PostgreSQL pass the same contract tests as documents in SQLite. */
 import { after, before } from "node:test";
 import { silentLogger } from "@galatea/base";
 import { documentsContract } from "@galatea/hosting/records/contracts";

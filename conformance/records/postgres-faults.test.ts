@@ -1,4 +1,4 @@
-/** Documents over a PostgreSQL server that is killed, whose sessions are ended and whose connections break; and a second platform. */
+/** Documents in PostgreSQL when the server is killed, sessions or connections end, or a second platform opens the database. */
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import { connect, createServer, type AddressInfo, type Server, type Socket } from "node:net";

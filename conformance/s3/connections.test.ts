@@ -40,7 +40,7 @@ const refusals: readonly Refusal[] = [
     result: /^HTTP\/1\.1 400 [^]*<Code>MalformedXML</,
   },
   {
-    name: "PutObject into a bucket that is not there",
+    name: "PutObject into a missing bucket",
     line: "PUT /none/k",
     body: Buffer.alloc(8 * mebibyte, "x"),
     result: /^HTTP\/1\.1 404 [^]*<Code>NoSuchBucket</,

@@ -51,7 +51,7 @@ class Receiver(http.server.BaseHTTPRequestHandler):
         self.end_headers()
         Receiver.received.put((self.headers["x-amz-sns-message-type"], json.loads(body)))
 
-    def log_message(self, *words):
+    def log_message(self, *arguments):
         pass
 
 
@@ -161,8 +161,8 @@ def invocations():
     proven("a failure is stored in FailureLocation", list(json.loads(failure)) == ["error"], failure[:80].decode())
     kind, message = received()
     told = json.loads(message["Message"])
-    words = "ClientError: Received server error (500) from model."
-    proven("the error topic gets a message", told["failureReason"].startswith(words), told["failureReason"])
+    reason = "ClientError: Received server error (500) from model."
+    proven("the error topic gets a message", told["failureReason"].startswith(reason), told["failureReason"])
 
 
 def refusals():
@@ -285,8 +285,8 @@ def topics():
     sns.unsubscribe(SubscriptionArn=own)
     answers("Unsubscribe", lambda: sns.list_subscriptions_by_topic(TopicArn=arn)["Subscriptions"], [])
     sns.delete_topic(TopicArn=arn)
-    words = "^Topic does not exist$"
-    refused("DeleteTopic", "NotFound", words, lambda: sns.publish(TopicArn=arn, Message="x"))
+    pattern = "^Topic does not exist$"
+    refused("DeleteTopic", "NotFound", pattern, lambda: sns.publish(TopicArn=arn, Message="x"))
 
 
 def filters(arn, own):
@@ -364,11 +364,11 @@ def alarm(topic):
         ComparisonOperator="GreaterThanThreshold",
         AlarmActions=[topic],
     )
-    cloudwatch.set_alarm_state(AlarmName="told", StateValue="ALARM", StateReason="to see it")
+    cloudwatch.set_alarm_state(AlarmName="told", StateValue="ALARM", StateReason="set by a client")
     _, message = received()
     told = json.loads(message["Message"])
     found = (message["Subject"], told["NewStateValue"], told["NewStateReason"], told["Trigger"]["Statistic"])
-    expected = ('ALARM: "told" in US East (N. Virginia)', "ALARM", "to see it", "MAXIMUM")
+    expected = ('ALARM: "told" in US East (N. Virginia)', "ALARM", "set by a client", "MAXIMUM")
     proven("an alarm publishes to its topic", found == expected, str(told))
     cloudwatch.delete_alarms(AlarmNames=["told"])
 
@@ -377,55 +377,60 @@ def topic_refusals(arn, own):
     def subscribe(protocol, endpoint):
         return lambda: sns.subscribe(TopicArn=arn, Protocol=protocol, Endpoint=endpoint)
 
-    words = "sqs is not supported by this platform yet; http and https are supported$"
-    refused("another protocol is rejected", "InvalidParameter", words, subscribe("sqs", "arn:aws:sqs:us-east-1:1:q"))
-    words = "^Invalid parameter: Endpoint must match the specified protocol$"
-    refused("an endpoint of another protocol is rejected", "InvalidParameter", words, subscribe("https", "http://x/"))
+    pattern = "sqs is not supported by this platform yet; http and https are supported$"
+    refused("another protocol is rejected", "InvalidParameter", pattern, subscribe("sqs", "arn:aws:sqs:us-east-1:1:q"))
+    pattern = "^Invalid parameter: Endpoint must match the specified protocol$"
+    refused("an endpoint of another protocol is rejected", "InvalidParameter", pattern, subscribe("https", "http://x/"))
 
     def change(name, value):
         return lambda: sns.set_subscription_attributes(SubscriptionArn=own, AttributeName=name, AttributeValue=value)
 
-    words = "^Invalid parameter: FilterPolicy: Unrecognized match type like$"
-    refused("an unknown rule is rejected", "InvalidParameter", words, change("FilterPolicy", '{"kind":[{"like":"x"}]}'))
-    words = "^Invalid parameter: Filter policy scope MessageAttributes does not support nested filter policy$"
+    pattern = "^Invalid parameter: FilterPolicy: Unrecognized match type like$"
+    refused(
+        "an unknown rule is rejected", "InvalidParameter", pattern, change("FilterPolicy", '{"kind":[{"like":"x"}]}')
+    )
+    pattern = "^Invalid parameter: Filter policy scope MessageAttributes does not support nested filter policy$"
     refused(
         "a nested filter of attributes is rejected",
         "InvalidParameter",
-        words,
+        pattern,
         change("FilterPolicy", '{"a":{"b":["x"]}}'),
     )
-    words = "FilterPolicyScope: Invalid value \\[Message\\]. Please use either MessageBody or MessageAttributes$"
-    refused("an unknown scope is rejected", "InvalidParameter", words, change("FilterPolicyScope", "Message"))
-    words = "DeliveryPolicy: numRetries must be a whole number between 0 and 100$"
+    pattern = "FilterPolicyScope: Invalid value \\[Message\\]. Please use either MessageBody or MessageAttributes$"
+    refused("an unknown scope is rejected", "InvalidParameter", pattern, change("FilterPolicyScope", "Message"))
+    pattern = "DeliveryPolicy: numRetries must be a whole number between 0 and 100$"
     policy = json.dumps({"healthyRetryPolicy": {"numRetries": 1000}})
-    refused("too many retries are rejected", "InvalidParameter", words, change("DeliveryPolicy", policy))
-    words = "RedrivePolicy: Amazon SQS is not supported by this platform yet"
+    refused("too many retries are rejected", "InvalidParameter", pattern, change("DeliveryPolicy", policy))
+    pattern = "RedrivePolicy: Amazon SQS is not supported by this platform yet"
     policy = json.dumps({"deadLetterTargetArn": "arn:aws:sqs:us-east-1:000000000000:dead"})
-    refused("a dead-letter queue is rejected", "InvalidParameter", words, change("RedrivePolicy", policy))
+    refused("a dead-letter queue is rejected", "InvalidParameter", pattern, change("RedrivePolicy", policy))
     refused(
         "an unknown attribute is rejected",
         "InvalidParameter",
         "^Invalid parameter: AttributeName$",
         change("Pace", "1"),
     )
-    words = "FIFO topics are not supported by this platform yet"
+    pattern = "FIFO topics are not supported by this platform yet"
     fifo = {"FifoTopic": "true"}
     refused(
-        "a FIFO topic is rejected", "InvalidParameter", words, lambda: sns.create_topic(Name="t.fifo", Attributes=fifo)
+        "a FIFO topic is rejected",
+        "InvalidParameter",
+        pattern,
+        lambda: sns.create_topic(Name="t.fifo", Attributes=fifo),
     )
-    words = "^Invalid parameter: Topic Name$"
-    refused("a topic's name", "InvalidParameter", words, lambda: sns.create_topic(Name="no spaces"))
-    words = "^Invalid parameter: Message too long$"
+    pattern = "^Invalid parameter: Topic Name$"
+    refused("a topic's name", "InvalidParameter", pattern, lambda: sns.create_topic(Name="no spaces"))
+    pattern = "^Invalid parameter: Message too long$"
     refused(
         "a long message is rejected",
         "InvalidParameter",
-        words,
+        pattern,
         lambda: sns.publish(TopicArn=arn, Message="x" * 262_145),
     )
-    words = "^Subscription does not exist$"
+    pattern = "^Subscription does not exist$"
     absent = own[:-36] + "00000000-0000-0000-0000-000000000000"
     get = {"SubscriptionArn": absent}
-    refused("a missing subscription is an error", "NotFound", words, lambda: sns.get_subscription_attributes(**get))
+    refused("a missing subscription is an error", "NotFound", pattern, lambda: sns.get_subscription_attributes(**get))
 
 
 def sdk():

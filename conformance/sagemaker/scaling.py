@@ -160,8 +160,8 @@ def stepping():
     proven("the step policy adds two instances, and no request fails", instances(3), str(counts()))
     eventually(lambda: activities()[0]["StatusCode"] != "InProgress")
     found = [(each["Cause"], each["StatusCode"]) for each in activities()]
-    words = "monitor alarm waiting in state ALARM triggered policy steps"
-    proven("the activity names the alarm", found == [(words, "Successful")], str(found))
+    cause = "monitor alarm waiting in state ALARM triggered policy steps"
+    proven("the activity names the alarm", found == [(cause, "Successful")], str(found))
 
 
 def bounds():

@@ -19,7 +19,7 @@ from statements import BUCKET, IMAGE, ROLE, finish, proven, s3, sagemaker
 NAME = "conformance-waiters"
 GOING = "conformance-going"
 HELD_SECONDS = 20
-# Longer than one call is delayed, and shorter than two.
+# The duration is longer than the delay of one call, and shorter than the delay of two.
 START_SECONDS = 23
 END_SECONDS = 3
 TRANSIENT = ("Creating", "Deleting", "InProgress")

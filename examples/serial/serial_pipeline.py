@@ -131,7 +131,7 @@ found = [float(line) for line in written.split()]
 print("batch transform: %s" % found)
 assert near(found, FACTS["probabilities"], 1e-5)
 
-# 3. A pipeline whose second step is the linear learner that the request names.
+# 3. A pipeline whose second container has several models. TargetModel of the request selects one.
 put(PREFIX + "/many/today.tar.gz", linear)
 put(PREFIX + "/many/reversed.tar.gz", linear_files([-weight for weight in FACTS["weights"]], -FACTS["bias"]))
 many = MultiDataModel(

@@ -44,7 +44,7 @@ export async function metrics({ call, wait }: AwsCalls, name: string): Promise<v
   assert.equal((await described())["MetricAlarms"][0].ActionsEnabled, false);
   await call("cloudwatch", "EnableAlarmActions", { AlarmNames: [name] });
   assert.equal((await described())["MetricAlarms"][0].ActionsEnabled, true);
-  await call("cloudwatch", "SetAlarmState", { ...alarm, StateValue: "ALARM", StateReason: "to see it" });
+  await call("cloudwatch", "SetAlarmState", { ...alarm, StateValue: "ALARM", StateReason: "set by a client" });
   await wait("cloudwatch", "AlarmExists", { AlarmNames: [name] });
   const { AlarmHistoryItems: history } = await call("cloudwatch", "DescribeAlarmHistory", alarm);
   assert(history.length >= 2, JSON.stringify(history));

@@ -1,4 +1,4 @@
-/** The commands that show and change what runs on a platform, as processes beside one. */
+/** Tests the commands that show and change a running platform, each as a separate process. */
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import {

@@ -27,7 +27,7 @@ const topics = {
 };
 
 /** The state outside of the platform at a write: the objects in the store, and the locations of the results. */
-interface Outside {
+interface ExternalState {
   readonly objects: Promise<ReadonlyMap<string, string>>;
   readonly ticket: AsyncReceipt | null;
 }
@@ -49,7 +49,7 @@ class CrashFixture implements AsyncDisposable {
     this.ticket = ticket;
   }
 
-  static async open(documents: DocumentMemory, outside: Outside | null): Promise<CrashFixture> {
+  static async open(documents: DocumentMemory, outside: ExternalState | null): Promise<CrashFixture> {
     const objects = await outside?.objects;
     const bench = await AsyncFixture.open({ documents, objects: objects ?? new Map<string, string>() });
     const fixture = new CrashFixture(bench, outside?.ticket ?? null);
@@ -57,7 +57,7 @@ class CrashFixture implements AsyncDisposable {
     return fixture;
   }
 
-  outside(): Outside {
+  outside(): ExternalState {
     return { objects: this.bench.objects(), ticket: this.ticket };
   }
 
@@ -191,7 +191,7 @@ const rows: readonly RecordedTransition<CrashFixture, Found>[] = [
   },
 ];
 
-recordedTransitionsContract<CrashFixture, Outside, Found, AsyncEvent["kind"]>({
+recordedTransitionsContract<CrashFixture, ExternalState, Found, AsyncEvent["kind"]>({
   name: "asynchronous request",
   kinds: ["async-invocation", "endpoint"],
   open: (memory, outside) => CrashFixture.open(memory, outside),

@@ -15,7 +15,7 @@ import { input, TransformFixture } from "./transforms-fixture.ts";
 const name = "job";
 
 /** The content of the bucket at the time of a write. */
-type Outside = Promise<ReadonlyMap<string, string>>;
+type ExternalState = Promise<ReadonlyMap<string, string>>;
 
 interface Found {
   readonly status: string | null;
@@ -120,7 +120,7 @@ const rows: readonly RecordedTransition<TransformFixture, Found>[] = [
   },
 ];
 
-recordedTransitionsContract<TransformFixture, Outside, Found, TransformEvent["kind"]>({
+recordedTransitionsContract<TransformFixture, ExternalState, Found, TransformEvent["kind"]>({
   name: "transform job",
   kinds: ["transform-job", "transform-progress"],
   open: async (memory, outside) =>

@@ -43,7 +43,7 @@ const requested = {
 } as const;
 
 /** The requests that the endpoint received, and the statuses of its responses. */
-interface Outside {
+interface ExternalState {
   readonly received: readonly string[];
   readonly statuses: readonly number[];
 }
@@ -54,12 +54,12 @@ class CrashFixture implements AsyncDisposable {
   /** Statuses of the next responses. When the list is empty, the status is 200. */
   readonly statuses: number[];
 
-  constructor({ received, statuses }: Outside) {
+  constructor({ received, statuses }: ExternalState) {
     this.received = [...received];
     this.statuses = [...statuses];
   }
 
-  static async open(memory: DocumentMemory, outside: Outside | null): Promise<CrashFixture> {
+  static async open(memory: DocumentMemory, outside: ExternalState | null): Promise<CrashFixture> {
     const fixture = new CrashFixture(outside ?? { received: [], statuses: [] });
     let count = 0;
     const newId = () => `00000000-0000-0000-0000-${String((count += 1)).padStart(12, "0")}`;
@@ -218,7 +218,7 @@ const rows: readonly RecordedTransition<CrashFixture, Found>[] = [
 
 recordedTransitionsContract<
   CrashFixture,
-  Outside,
+  ExternalState,
   Found,
   "create" | "change" | "delete" | "subscribe" | "confirm" | "amend" | "leave" | "publish" | "retry" | "give up"
 >({

@@ -86,7 +86,7 @@ test("a sample recorded under several sets of dimensions is in one line, so that
   ]);
 });
 
-test("series over the limit are counted as left out, and the platform's own come first", async () => {
+test("series over the limit are omitted and counted; the platform's own series are omitted last", async () => {
   const { clock, series, text } = opened();
   for (let index = 0; index < 20; index++) series.recorder(key("mine", `M${index}`, {})).record(1);
   series.recorder(key("AWS/SageMaker", "Invocations", {})).record(1);

@@ -16,7 +16,7 @@ export const backendFlags = {
     {
       about:
         "packages for models in addition to numpy and tokenizers, separated by spaces, as `scipy==1.16.2`; installed once as wheels, from " +
-        "where pip's variables say (PIP_FIND_LINKS and PIP_NO_INDEX for a directory of wheels)",
+        "the index that pip's environment variables select (PIP_FIND_LINKS and PIP_NO_INDEX for a directory of wheels)",
       variable: "GALATEA_PYTHON_PACKAGES",
     },
     parsedPackages,

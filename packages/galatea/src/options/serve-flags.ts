@@ -154,7 +154,8 @@ export const serveFlags = {
   "queue-length-max": integerFlag({
     default: 10_000,
     min: 1,
-    about: "requests that may wait for a model, or for the rest of its responses; more are refused",
+    about:
+      "the most requests of a model that are queued, or that wait for responses after their instance is free; further requests are rejected",
   }),
   ...backendFlags,
 };

@@ -30,7 +30,7 @@ const above: AlarmDefinition = {
 };
 
 /** The state outside of the platform: the time, the metric's value, and the last notification of each alarm. */
-interface Outside {
+interface ExternalState {
   readonly nowMs: number;
   readonly value: number;
   readonly reported: readonly string[];
@@ -43,13 +43,13 @@ class CrashFixture implements AsyncDisposable {
   value: number;
   readonly reported: string[];
 
-  constructor({ nowMs, value, reported: told }: Outside) {
+  constructor({ nowMs, value, reported: told }: ExternalState) {
     this.nowMs = nowMs;
     this.value = value;
     this.reported = [...told];
   }
 
-  static async open(memory: DocumentMemory, outside: Outside | null): Promise<CrashFixture> {
+  static async open(memory: DocumentMemory, outside: ExternalState | null): Promise<CrashFixture> {
     const fixture = new CrashFixture(outside ?? { nowMs: startMs, value: 1, reported: [] });
     const clock = clockWithoutTimers(() => fixture.nowMs);
     fixture.alarms = await Alarms.open({
@@ -194,7 +194,7 @@ const rows: readonly RecordedTransition<CrashFixture, Found>[] = [
   },
 ];
 
-recordedTransitionsContract<CrashFixture, Outside, Found, "put" | "amend" | "evaluate" | "set" | "delete">({
+recordedTransitionsContract<CrashFixture, ExternalState, Found, "put" | "amend" | "evaluate" | "set" | "delete">({
   name: "alarm",
   kinds: null,
   open: (memory, outside) => CrashFixture.open(memory, outside),

@@ -16,7 +16,7 @@ export class InvocationQueue {
   #head = 0;
   #inlineBytes = 0;
   #runningInlineBytes = 0;
-  /** The earliest expiry time of any entry, as epoch milliseconds. */
+  /** No waiting entry expires before this time, in epoch milliseconds. */
   #expiresMs = Infinity;
   readonly #running = new Set<QueuedInvocation>();
 

@@ -75,7 +75,7 @@ function sum(one: InstanceUsage, other: InstanceUsage): InstanceUsage {
 
 /**
  * Returns the combined GPU usage of two containers. Memory is added. The busy time of a GPU already includes all
- * processes, so that the maximum is used.
+ * processes, so the maximum is used.
  */
 function sumOfGpus(one: GpuUsage | null, other: GpuUsage | null): GpuUsage | null {
   if (one === null || other === null) return one ?? other;

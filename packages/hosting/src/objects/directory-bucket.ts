@@ -16,7 +16,7 @@ import { checkDeleteCondition, checkPutCondition } from "./write-condition.ts";
 /** A folder of objects, in which this process has created files. */
 interface Shard {
   readonly path: string;
-  readonly made: Promise<void>;
+  readonly created: Promise<void>;
   /**
    * Settles after the parent folder was synced. Writes wait for it, because a previous run may have created the folder
    * without syncing it.
@@ -55,7 +55,7 @@ export class FileSystemBucket {
   readonly #snapshot: EntrySnapshot;
   readonly #locks = new KeyedLock();
   readonly #shards = new Map<string, Shard>();
-  /** Greater than every version of this bucket. */
+  /** The version of the next entry; greater than that of every entry in this bucket. */
   #nextVersion = 1;
   #committing = 0;
   #deleted = false;
@@ -109,19 +109,19 @@ export class FileSystemBucket {
   async #shard(hash: string): Promise<Shard> {
     if (this.#deleted) throw noSuchBucket();
     const name = hash.slice(0, 2);
-    const shard = this.#shards.get(name) ?? this.#madeShard(name);
-    await shard.made;
+    const shard = this.#shards.get(name) ?? this.#createShard(name);
+    await shard.created;
     return shard;
   }
 
-  #madeShard(name: string): Shard {
+  #createShard(name: string): Shard {
     const objects = join(this.folder, "objects");
     const path = join(objects, name);
     const created = makeFolder(path);
     const synced = created.then(() => syncFolder(objects));
     // Waiting callers get the error. The next caller tries again.
     synced.catch(() => this.#shards.delete(name));
-    const shard = { path, made: created, synced };
+    const shard = { path, created, synced };
     this.#shards.set(name, shard);
     return shard;
   }

@@ -69,7 +69,7 @@ const scheduled: ScheduledAction = {
 };
 
 /** The state that survives a kill of the platform: the scaled resource, its load, and the time. */
-interface Outside {
+interface ExternalState {
   readonly capacity: number | null;
   readonly nowMs: number;
   readonly load: number;
@@ -88,14 +88,14 @@ class CrashFixture implements AsyncDisposable {
   /** True during a change by another caller, which ends after ten minutes. */
   isMoving: boolean;
 
-  constructor({ capacity, nowMs, load, isMoving }: Outside) {
+  constructor({ capacity, nowMs, load, isMoving }: ExternalState) {
     this.capacity = capacity;
     this.nowMs = nowMs;
     this.load = load;
     this.isMoving = isMoving;
   }
 
-  static async open(memory: DocumentMemory, outside: Outside | null): Promise<CrashFixture> {
+  static async open(memory: DocumentMemory, outside: ExternalState | null): Promise<CrashFixture> {
     const fixture = new CrashFixture(outside ?? { capacity: 1, nowMs: startMs, load: 100, isMoving: false });
     const clock = clockWithoutTimers(() => fixture.nowMs);
     const documents = new MemoryDocuments(memory);
@@ -135,7 +135,7 @@ class CrashFixture implements AsyncDisposable {
     return fixture;
   }
 
-  get outside(): Outside {
+  get outside(): ExternalState {
     const { capacity, nowMs, load, isMoving } = this;
     return { capacity, nowMs, load, isMoving };
   }
@@ -392,7 +392,7 @@ const rows: readonly RecordedTransition<CrashFixture, Found>[] = [
 
 recordedTransitionsContract<
   CrashFixture,
-  Outside,
+  ExternalState,
   Found,
   | "register"
   | "deregister"

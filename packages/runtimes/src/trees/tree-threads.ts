@@ -38,7 +38,7 @@ interface TreeThread {
   readonly arenas: Set<number>;
   readonly models: Set<number>;
   /** Number of disposed models that the thread has used. */
-  disposedModels: number;
+  disposedModelCount: number;
 }
 
 interface TreeThreadsOptions {
@@ -86,8 +86,8 @@ export class TreeThreads implements AsyncDisposable {
     for (const thread of this.#threads) {
       if (thread?.models.delete(id) !== true) continue;
       send(thread, { kind: "forget-model", id });
-      thread.disposedModels += 1;
-      if (thread.disposedModels >= disposedModelsMax && thread.jobs.length === 0) this.#replace(thread);
+      thread.disposedModelCount += 1;
+      if (thread.disposedModelCount >= disposedModelsMax && thread.jobs.length === 0) this.#replace(thread);
     }
   }
 
@@ -163,7 +163,7 @@ export class TreeThreads implements AsyncDisposable {
     // Workspace 0 belongs to the serving thread.
     const workerData: TreeWorkerData = { walk: this.#options.walk, workspace: workspace + 1 };
     const worker = new Worker(new URL(`./tree-worker.${extension}`, import.meta.url), { workerData, execArgv: [] });
-    const thread: TreeThread = { worker, jobs: [], arenas: new Set(), models: new Set(), disposedModels: 0 };
+    const thread: TreeThread = { worker, jobs: [], arenas: new Set(), models: new Set(), disposedModelCount: 0 };
     worker.on("message", ({ failure }: TreeWorkerReply) => {
       const job = thread.jobs.shift() as Job;
       if (thread.jobs.length === 0) worker.unref();

@@ -158,7 +158,7 @@ export class FakeEngine implements Engine {
     }
     const { counted } = model;
     try {
-      const outputs = await unlessGivenUp(request.signal, () => this.#made(model, request));
+      const outputs = await unlessGivenUp(request.signal, () => this.#requestedOutputs(model, request));
       counted.inferences += batchSize;
       counted.executions.set(batchSize, (counted.executions.get(batchSize) ?? 0) + 1);
       return outputs;
@@ -168,7 +168,8 @@ export class FakeEngine implements Engine {
     }
   }
 
-  async #made(model: FakeEntry, request: InferenceRequest): Promise<readonly Tensor[]> {
+  /** Runs the model. Returns the requested outputs and releases all other tensors. */
+  async #requestedOutputs(model: FakeEntry, request: InferenceRequest): Promise<readonly Tensor[]> {
     try {
       if (request.signal?.aborted) throw new InferenceError("CANCELLED", "");
       const created = await model.run(request, this.arena);

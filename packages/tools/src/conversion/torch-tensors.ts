@@ -131,7 +131,7 @@ function storageOf(id: Pickled, root: string, byName: ReadonlyMap<string, Stored
   if (word !== "storage" || !(created instanceof StorageKind) || typeof key !== "string")
     throw new PickleError("has an invalid storage");
   const entry = byName.get(`${root}data/${key}`);
-  if (entry === undefined) throw new PickleError(`has a storage 'data/${key.slice(0, 100)}', which is not there`);
+  if (entry === undefined) throw new PickleError(`has a storage 'data/${key.slice(0, 100)}', which does not exist`);
   return new Storage(created.type, entry);
 }
 

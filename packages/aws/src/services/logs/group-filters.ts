@@ -2,7 +2,7 @@ import { KeyedLock, LazyResource, type Logger } from "@galatea/base";
 import { RecordedValues, type Documents } from "@galatea/hosting/records";
 import type { MetricFilterRecord, MetricFilters, MetricFiltersOptions } from "./metric-filters/index.ts";
 
-type GroupFiltersOptions = Omit<MetricFiltersOptions, "changing">;
+type GroupFiltersOptions = Omit<MetricFiltersOptions, "groupLocks">;
 
 /** Opens the store of metric filters in `documents`. */
 export const openMetricFilterStore = (documents: Documents, logger: Logger) =>
@@ -17,14 +17,14 @@ export class GroupFilters implements AsyncDisposable {
    * Locks by group. They are used even before the filters' code is loaded, so that no filter is put on a group that is
    * being deleted.
    */
-  readonly #changing = new KeyedLock();
+  readonly #groupLocks = new KeyedLock();
   readonly #filters: LazyResource<MetricFilters>;
 
   private constructor(options: GroupFiltersOptions) {
-    const changing = this.#changing;
+    const groupLocks = this.#groupLocks;
     this.#filters = new LazyResource(async () => {
       const { MetricFilters } = await import("./metric-filters/index.ts");
-      return MetricFilters.open({ ...options, changing });
+      return MetricFilters.open({ ...options, groupLocks });
     });
   }
 
@@ -45,13 +45,13 @@ export class GroupFilters implements AsyncDisposable {
   /** Creates a group, and first removes the filters of a deleted group with the same name. */
   async createGroup(group: string, create: () => Promise<void>): Promise<void> {
     const filters = await this.#filters.opened;
-    return filters === null ? this.#changing.run(group, create) : filters.createGroup(group, create);
+    return filters === null ? this.#groupLocks.run(group, create) : filters.createGroup(group, create);
   }
 
   /** Deletes a group and its filters. */
   async deleteGroup(group: string, remove: () => Promise<void>): Promise<void> {
     const filters = await this.#filters.opened;
-    return filters === null ? this.#changing.run(group, remove) : filters.deleteGroup(group, remove);
+    return filters === null ? this.#groupLocks.run(group, remove) : filters.deleteGroup(group, remove);
   }
 
   [Symbol.asyncDispose](): Promise<void> {

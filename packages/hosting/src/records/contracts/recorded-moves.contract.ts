@@ -23,16 +23,16 @@ export interface RecordedTransition<World, Found> {
   readonly writesMin: number;
 }
 
-export interface RecordedMachine<World extends AsyncDisposable, Outside, Found, Move extends string> {
+export interface RecordedMachine<World extends AsyncDisposable, ExternalState, Found, Step extends string> {
   readonly name: string;
   /** The platform crashes after each write of these kinds of documents; null: after every write. */
   readonly kinds: readonly string[] | null;
   /** Opens a platform with the given documents. `outside` is null for the first run. */
-  readonly open: (memory: DocumentMemory, outside: Outside | null) => Promise<World>;
+  readonly open: (memory: DocumentMemory, outside: ExternalState | null) => Promise<World>;
   /**
    * Returns the state outside the documents that a crash at this moment leaves: files, external processes, the time.
    */
-  readonly outside: (fixture: World) => Outside;
+  readonly outside: (fixture: World) => ExternalState;
   /** Reports changes outside the documents. The platform crashes after each of them, too. */
   readonly watch?: (fixture: World, changed: () => void) => Disposable;
   /** Resolves when no transition is in progress. */
@@ -43,14 +43,14 @@ export interface RecordedMachine<World extends AsyncDisposable, Outside, Found, 
    */
   readonly found: (fixture: World, memory: DocumentMemory) => Promise<Found>;
   /** Names of the rows that test each transition of the machine. */
-  readonly steps: Readonly<Record<Move, readonly string[]>>;
+  readonly steps: Readonly<Record<Step, readonly string[]>>;
   readonly rows: readonly RecordedTransition<World, Found>[];
   /** Number of crashes that are tested concurrently; 1 by default. */
   readonly atOnce?: number;
 }
 
-export function recordedTransitionsContract<World extends AsyncDisposable, Outside, Found, Move extends string>(
-  machine: RecordedMachine<World, Outside, Found, Move>,
+export function recordedTransitionsContract<World extends AsyncDisposable, ExternalState, Found, Step extends string>(
+  machine: RecordedMachine<World, ExternalState, Found, Step>,
 ): void {
   test(`${machine.name}: each transition has a row in the table of kills`, () => {
     const rows = new Set(machine.rows.map(({ what }) => what));
@@ -58,18 +58,22 @@ export function recordedTransitionsContract<World extends AsyncDisposable, Outsi
       assert.ok(names.length > 0, step);
       for (const name of names) assert.ok(rows.delete(name) || isNamedTwice(machine, name), `${step}: ${name}`);
     }
-    assert.deepEqual([...rows], [], "rows that make no move");
+    assert.deepEqual([...rows], [], "rows of no transition");
   });
   for (const row of machine.rows) {
     test(`${machine.name}: ${row.what}; killed after any of its writes, the platform reaches the right state`, async () => {
-      const { runs: lives, acknowledgedCount } = await firstLife(machine, row);
-      assert.ok(lives.length >= row.writesMin, `${lives.length} writes`);
-      const left = [...lives.entries()];
+      const { snapshots, acknowledgedCount } = await firstRun(machine, row);
+      assert.ok(snapshots.length >= row.writesMin, `${snapshots.length} writes`);
+      const pending = [...snapshots.entries()];
       const one = async () => {
-        for (let next = left.shift(); next !== undefined; next = left.shift()) {
-          const [index, run] = next;
+        for (let next = pending.shift(); next !== undefined; next = pending.shift()) {
+          const [index, snapshot] = next;
           const isAcknowledged = index + 1 >= acknowledgedCount;
-          await nextLife(machine, row, { ...run, isAcknowledged, what: `write ${index + 1} of ${lives.length}` });
+          await nextRun(machine, row, {
+            ...snapshot,
+            isAcknowledged,
+            what: `write ${index + 1} of ${snapshots.length}`,
+          });
         }
       };
       await Promise.all(Array.from({ length: machine.atOnce ?? 1 }, one));
@@ -77,19 +81,19 @@ export function recordedTransitionsContract<World extends AsyncDisposable, Outsi
   }
 }
 
-interface Left<Outside> {
+interface Snapshot<ExternalState> {
   readonly memory: DocumentMemory;
-  readonly outside: Outside;
+  readonly outside: ExternalState;
 }
 
-async function firstLife<World extends AsyncDisposable, Outside, Found, Move extends string>(
-  machine: RecordedMachine<World, Outside, Found, Move>,
+async function firstRun<World extends AsyncDisposable, ExternalState, Found, Step extends string>(
+  machine: RecordedMachine<World, ExternalState, Found, Step>,
   row: RecordedTransition<World, Found>,
-): Promise<{ readonly runs: readonly Left<Outside>[]; readonly acknowledgedCount: number }> {
-  const runs: Left<Outside>[] = [];
+): Promise<{ readonly snapshots: readonly Snapshot<ExternalState>[]; readonly acknowledgedCount: number }> {
+  const snapshots: Snapshot<ExternalState>[] = [];
   let first: World | null = null;
-  const keep = (run: DocumentMemory) => {
-    if (first !== null) runs.push({ memory: run, outside: machine.outside(first) });
+  const keep = (memory: DocumentMemory) => {
+    if (first !== null) snapshots.push({ memory, outside: machine.outside(first) });
   };
   const memory = new RememberedMemory(machine.kinds, keep);
   await using fixture = await machine.open(memory, null);
@@ -97,28 +101,28 @@ async function firstLife<World extends AsyncDisposable, Outside, Found, Move ext
   using _watching = machine.watch?.(fixture, () => keep(cloneDocumentMemory(memory)));
   await row.given?.(fixture);
   await machine.settled(fixture);
-  runs.length = 0;
+  snapshots.length = 0;
   await row.request(fixture);
-  const acknowledgedCount = runs.length;
+  const acknowledgedCount = snapshots.length;
   await machine.settled(fixture);
-  await comesTo(machine, { world: fixture, memory }, { may: [row.end], when: "without a death" });
-  return { runs: [...runs], acknowledgedCount };
+  await waitForState(machine, { world: fixture, memory }, { may: [row.end], when: "without a crash" });
+  return { snapshots: [...snapshots], acknowledgedCount };
 }
 
-async function nextLife<World extends AsyncDisposable, Outside, Found, Move extends string>(
-  machine: RecordedMachine<World, Outside, Found, Move>,
+async function nextRun<World extends AsyncDisposable, ExternalState, Found, Step extends string>(
+  machine: RecordedMachine<World, ExternalState, Found, Step>,
   row: RecordedTransition<World, Found>,
-  run: Left<Outside> & { readonly isAcknowledged: boolean; readonly what: string },
+  snapshot: Snapshot<ExternalState> & { readonly isAcknowledged: boolean; readonly what: string },
 ): Promise<void> {
-  const memory = cloneDocumentMemory(run.memory);
-  await using fixture = await machine.open(memory, run.outside);
+  const memory = cloneDocumentMemory(snapshot.memory);
+  await using fixture = await machine.open(memory, snapshot.outside);
   await machine.settled(fixture);
-  const may = run.isAcknowledged ? [row.end] : [row.end, ...(row.orElse ?? [])];
-  await comesTo(machine, { world: fixture, memory }, { may, when: `after ${run.what}` });
+  const may = snapshot.isAcknowledged ? [row.end] : [row.end, ...(row.orElse ?? [])];
+  await waitForState(machine, { world: fixture, memory }, { may, when: `after ${snapshot.what}` });
 }
 
-async function comesTo<World extends AsyncDisposable, Outside, Found, Move extends string>(
-  machine: RecordedMachine<World, Outside, Found, Move>,
+async function waitForState<World extends AsyncDisposable, ExternalState, Found, Step extends string>(
+  machine: RecordedMachine<World, ExternalState, Found, Step>,
   { world, memory }: { readonly world: World; readonly memory: DocumentMemory },
   { may, when }: { readonly may: readonly Found[]; readonly when: string },
 ): Promise<void> {
@@ -132,10 +136,10 @@ async function comesTo<World extends AsyncDisposable, Outside, Found, Move exten
   }
 }
 
-function isNamedTwice<World extends AsyncDisposable, Outside, Found, Move extends string>(
-  { steps: moves, rows }: RecordedMachine<World, Outside, Found, Move>,
+function isNamedTwice<World extends AsyncDisposable, ExternalState, Found, Step extends string>(
+  { steps, rows }: RecordedMachine<World, ExternalState, Found, Step>,
   name: string,
 ): boolean {
-  const names = Object.values<readonly string[]>(moves).flat();
+  const names = Object.values<readonly string[]>(steps).flat();
   return rows.some(({ what }) => what === name) && names.filter((each) => each === name).length > 1;
 }

@@ -44,7 +44,7 @@ def load(directory: str, filename: str, gpu: int | None = None) -> Definition:
     reasons = []
     for attempt, path in dict.fromkeys(attempts):
         if not os.path.exists(path):
-            reasons.append("'%s' is not there" % path)
+            reasons.append("'%s' does not exist" % path)
             continue
         try:
             definition = attempt(path)

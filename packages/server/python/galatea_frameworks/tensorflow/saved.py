@@ -1,4 +1,4 @@
-"""Opens a checked SavedModel in a session."""
+"""Loads a validated SavedModel into a TensorFlow session."""
 
 from __future__ import annotations
 

@@ -16,8 +16,8 @@ export class MemoryLedger {
 
   /** Returns the charge of a session; null when the process has not loaded it. */
   bytesOf(key: string): number | null {
-    const holding = this.#byKey.get(key);
-    return holding === undefined ? null : chargeOf(holding);
+    const session = this.#byKey.get(key);
+    return session === undefined ? null : chargeOf(session);
   }
 
   get keys(): readonly string[] {
@@ -33,19 +33,19 @@ export class MemoryLedger {
   }
 
   ran(key: string, durationNs: number): void {
-    const holding = this.#byKey.get(key);
-    if (holding !== undefined) holding.ranNs += durationNs;
+    const session = this.#byKey.get(key);
+    if (session !== undefined) session.ranNs += durationNs;
   }
 
   /** Updates the charges from a measurement of the process. Returns the keys of the sessions whose charge has changed. */
   measured(heldBytes: number): readonly string[] {
-    const holdings = [...this.#byKey.values()];
-    const before = holdings.map(chargeOf);
-    const chargedBytes = holdings.reduce((sum, { openedBytes, keptBytes }) => sum + openedBytes + keptBytes, 0);
-    if (heldBytes > chargedBytes) grow(holdings, heldBytes - chargedBytes);
-    else shrink(holdings, chargedBytes - heldBytes);
-    for (const holding of holdings) holding.ranNs = 0;
-    return this.keys.filter((_, index) => chargeOf(holdings[index] as SessionMemory) !== before[index]);
+    const sessions = [...this.#byKey.values()];
+    const before = sessions.map(chargeOf);
+    const chargedBytes = sessions.reduce((sum, { openedBytes, keptBytes }) => sum + openedBytes + keptBytes, 0);
+    if (heldBytes > chargedBytes) grow(sessions, heldBytes - chargedBytes);
+    else shrink(sessions, chargedBytes - heldBytes);
+    for (const session of sessions) session.ranNs = 0;
+    return this.keys.filter((_, index) => chargeOf(sessions[index] as SessionMemory) !== before[index]);
   }
 }
 
@@ -53,27 +53,27 @@ function chargeOf({ openedBytes, keptBytes }: SessionMemory): number {
   return Math.round(openedBytes + keptBytes);
 }
 
-function grow(holdings: readonly SessionMemory[], bytes: number): void {
-  const ranNs = sumOf(holdings, "ranNs");
-  const openedBytes = sumOf(holdings, "openedBytes");
-  for (const holding of holdings) {
-    if (ranNs > 0) holding.keptBytes += (bytes * holding.ranNs) / ranNs;
-    else if (openedBytes > 0) holding.keptBytes += (bytes * holding.openedBytes) / openedBytes;
-    else holding.keptBytes += bytes / holdings.length;
+function grow(sessions: readonly SessionMemory[], bytes: number): void {
+  const ranNs = sumOf(sessions, "ranNs");
+  const openedBytes = sumOf(sessions, "openedBytes");
+  for (const session of sessions) {
+    if (ranNs > 0) session.keptBytes += (bytes * session.ranNs) / ranNs;
+    else if (openedBytes > 0) session.keptBytes += (bytes * session.openedBytes) / openedBytes;
+    else session.keptBytes += bytes / sessions.length;
   }
 }
 
-function shrink(holdings: readonly SessionMemory[], bytes: number): void {
-  const keptBytes = sumOf(holdings, "keptBytes");
-  const openedBytes = sumOf(holdings, "openedBytes");
+function shrink(sessions: readonly SessionMemory[], bytes: number): void {
+  const keptBytes = sumOf(sessions, "keptBytes");
+  const openedBytes = sumOf(sessions, "openedBytes");
   const fromKept = Math.min(bytes, keptBytes);
   const fromOpened = bytes - fromKept;
-  for (const holding of holdings) {
-    if (keptBytes > 0) holding.keptBytes *= 1 - fromKept / keptBytes;
-    if (openedBytes > 0) holding.openedBytes *= 1 - fromOpened / openedBytes;
+  for (const session of sessions) {
+    if (keptBytes > 0) session.keptBytes *= 1 - fromKept / keptBytes;
+    if (openedBytes > 0) session.openedBytes *= 1 - fromOpened / openedBytes;
   }
 }
 
-function sumOf(holdings: readonly SessionMemory[], field: keyof SessionMemory): number {
-  return holdings.reduce((sum, holding) => sum + holding[field], 0);
+function sumOf(sessions: readonly SessionMemory[], field: keyof SessionMemory): number {
+  return sessions.reduce((sum, session) => sum + session[field], 0);
 }

@@ -121,7 +121,7 @@ async function unlessGone<Found>(looking: Promise<Found>): Promise<Found | null>
 
 async function hashFile(file: FileIdentity): Promise<string> {
   await using handle = await unlessGone(open(file.path, "r"));
-  if (handle === null) throw changing(file);
+  if (handle === null) throw fileChanged(file);
   const hash = createHash("sha256");
   const chunk = Buffer.allocUnsafeSlow(Math.min(chunkBytes, Math.max(1, file.byteLength)));
   for (;;) {
@@ -130,12 +130,12 @@ async function hashFile(file: FileIdentity): Promise<string> {
     hash.update(chunk.subarray(0, bytesRead));
   }
   if (identityOf(file.path, await handle.stat({ bigint: true })).key !== file.key) {
-    throw changing(file);
+    throw fileChanged(file);
   }
   return hash.digest("hex");
 }
 
-function changing({ path }: FileIdentity): InferenceError {
+function fileChanged({ path }: FileIdentity): InferenceError {
   return new InferenceError("UNAVAILABLE", `'${path}' changed while it was read`);
 }
 

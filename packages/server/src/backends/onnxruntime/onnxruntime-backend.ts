@@ -116,17 +116,17 @@ class OnnxRuntimeBackend implements Backend {
     rejectMissingGpu(config, gpus);
     const devices = this.#devicesOf(config);
     warnWithoutEffect(config, devices, log);
-    await using holding = new AsyncDisposableStack();
+    await using leases = new AsyncDisposableStack();
     const held = new Map<number | null, PlacedSession>();
     for (const device of devices) {
       const onCharged = context.onMemory ?? (() => {});
       const placed = await this.#lease({ source, config, context, device }, { onCharged });
-      holding.use(placed.lease);
+      leases.use(placed.lease);
       held.set(device, placed);
       checkModel(config, placed.lease.session);
     }
     await this.#kept.get(loadKey(source, context))?.();
-    return loadedModel({ source, config, context, held, gpuCount: gpus.count, holding: holding.move(), clock });
+    return loadedModel({ source, config, context, held, gpuCount: gpus.count, leases: leases.move(), clock });
   }
 
   /** Returns the GPUs of the model's instances; [null] for the CPU. */
@@ -257,10 +257,11 @@ function loadedModel(dependencies: {
   /** Sessions by GPU; null for the CPU. */
   readonly held: ReadonlyMap<number | null, PlacedSession>;
   readonly gpuCount: number;
-  readonly holding: AsyncDisposable;
+  /** Owns the leases of the sessions. */
+  readonly leases: AsyncDisposable;
   readonly clock: Clock;
 }): LoadedModel {
-  const { source, config, context, held, holding } = dependencies;
+  const { source, config, context, held, leases } = dependencies;
   const placed = (tensors: readonly { readonly name: string }[], values: readonly { readonly name: string }[]) =>
     tensors.map(({ name }) => ({ name, index: values.findIndex((value) => value.name === name) }));
   const shared = ({ lease: { session } }: PlacedSession) => ({
@@ -279,7 +280,7 @@ function loadedModel(dependencies: {
       onnxRuntimeInstance({ ...byDevice.get(kind === "GPU" ? deviceId : null)!, name }),
     ),
     memoryBytes: () => Promise.resolve(chargedBytes([...held.values()])),
-    [Symbol.asyncDispose]: () => holding[Symbol.asyncDispose](),
+    [Symbol.asyncDispose]: () => leases[Symbol.asyncDispose](),
   };
 }
 

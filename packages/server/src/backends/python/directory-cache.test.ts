@@ -45,9 +45,9 @@ test("a directory is created once for all its holders, concurrent and later ones
     await requested.promise;
     return await ofBytes(10)(files);
   };
-  const holding = [1, 2, 3].map(() => kept.hold("one", make, signal));
+  const acquired = [1, 2, 3].map(() => kept.hold("one", make, signal));
   requested.resolve();
-  const lease = await Promise.all(holding);
+  const lease = await Promise.all(acquired);
   assert.equal(generated, 1);
   for (const each of lease) {
     assert.equal(await readFile(join(each.directory, "content"), "utf8"), "content");

@@ -77,11 +77,11 @@ export async function requestedEnvironment(
   if (within !== null && !(await liesWithin(path, within)))
     throw new InferenceError("INVALID_ARG", `EXECUTION_ENV_PATH '${executionEnvPath}' is outside the model's archive`);
   if (found.isDirectory()) return permanentLease(await environmentIn(options, path));
-  using holding = new DisposableStack();
-  const { directory } = holding.use(await unpack(options, unpacked, path, signal));
+  using leases = new DisposableStack();
+  const { directory } = leases.use(await unpack(options, unpacked, path, signal));
   const environment = await environmentIn(options, directory);
-  const held = holding.move();
-  return { environment, [Symbol.dispose]: () => held.dispose() };
+  const owned = leases.move();
+  return { environment, [Symbol.dispose]: () => owned.dispose() };
 }
 
 const ownHint =

@@ -172,13 +172,13 @@ class PythonBackend implements Backend {
   }
 
   async complete(source: ModelSource, config: ModelConfig, context: LoadContext): Promise<ModelConfig> {
-    using holding = new DisposableStack();
-    const plan = await this.#plan(source, config, context, holding);
+    using resources = new DisposableStack();
+    const plan = await this.#plan(source, config, context, resources);
     const worker = await startWorker(this.#starter(), plan, firstInstanceName(source, config), context.signal);
     try {
       const found = await completedConfig(worker, config, context.signal);
       const completed = found === null ? config : mergeAutoComplete(config, found);
-      this.#keep(keyOf(plan), worker, holding.move());
+      this.#keep(keyOf(plan), worker, resources.move());
       return completed;
     } catch (error) {
       worker.kill("its auto_complete_config failed");
@@ -193,8 +193,8 @@ class PythonBackend implements Backend {
 
   async load(source: ModelSource, config: ModelConfig, context: LoadContext): Promise<LoadedModel> {
     this.#warnOfGpus(config);
-    using holding = new DisposableStack();
-    const plan = await this.#plan(source, config, context, holding);
+    using resources = new DisposableStack();
+    const plan = await this.#plan(source, config, context, resources);
     const frameContext = frameContextOf(source, config, plan);
     const configJson = printConfigJsonText(config);
     const unhealthy = new Map<number, string>();
@@ -203,7 +203,7 @@ class PythonBackend implements Backend {
     const planned = placedInstances(config, this.#options.gpuCount);
     const spares = sparesOf(config, planned, this.#options.instancesOnDemandMax);
     const pipelineDepth = new PipelineDepth(this.#options.clock, planned.length + spares.length);
-    const failures = this.#failureLog(frameContext, holding);
+    const failures = this.#failureLog(frameContext, resources);
     const open = async (placed: PlacedInstance, position: number, isSpare: boolean) => {
       const { name } = placed;
       const begin = async (signal: AbortSignal, fresh: boolean) => {
@@ -259,7 +259,7 @@ class PythonBackend implements Backend {
     const instances = await allOrNone(planned.map((placed, position) => open(placed, position, false)));
     const dormant = await Promise.all(spares.map((placed, index) => open(placed, planned.length + index, true)));
     const measures = this.#measures(workers, planned);
-    return new LoadedPythonModel({ instances, spares: dormant, measures, environment: holding.move() });
+    return new LoadedPythonModel({ instances, spares: dormant, measures, environment: resources.move() });
   }
 
   #measures(workers: ReadonlyMap<number, PythonWorker>, planned: readonly PlacedInstance[]): PythonMemorySources {
@@ -277,10 +277,10 @@ class PythonBackend implements Backend {
     );
   }
 
-  /** Creates the failure log of a model version. The log ends when `holding` is disposed. */
-  #failureLog({ modelName: model, modelVersion: version }: FrameContext, holding: DisposableStack): FailureLog {
+  /** Creates the failure log of a model version. The log ends when `resources` is disposed. */
+  #failureLog({ modelName: model, modelVersion: version }: FrameContext, resources: DisposableStack): FailureLog {
     const failures = new FailureLog(this.#options.clock, this.#options.logger, { model, version });
-    holding.defer(() => failures.end());
+    resources.defer(() => failures.end());
     return failures;
   }
 
@@ -305,14 +305,14 @@ class PythonBackend implements Backend {
   }
 
   /**
-   * Creates the start options of a model's workers. `holding` becomes the owner of the environment's lease, which must last as long as
+   * Creates the start options of a model's workers. `resources` becomes the owner of the environment's lease, which must last as long as
    * workers may start or import modules.
    */
   async #plan(
     source: ModelSource,
     config: ModelConfig,
     context: LoadContext,
-    holding: DisposableStack,
+    resources: DisposableStack,
   ): Promise<WorkerPlan> {
     const { inlineBytesMax, findRunner } = this.#options;
     const runner = config.backend === this.name ? null : await findRunner(config.backend);
@@ -321,7 +321,7 @@ class PythonBackend implements Backend {
       source,
       program: runner ?? { directory: source.versionDirectory, filename: own, mapsFiles: false, environment: null },
       sharedFile: runner?.mapsFiles === true ? mappedFile(config) : null,
-      environment: holding.use(await this.#environment(source, config, runner, context.signal)).environment,
+      environment: resources.use(await this.#environment(source, config, runner, context.signal)).environment,
       seesGpus: config.instanceGroups.some(({ kind }) => kind !== "KIND_CPU"),
       arena: context.arena,
       others: context.bls,

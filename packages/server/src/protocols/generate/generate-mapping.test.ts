@@ -57,14 +57,14 @@ test("every member is the id, an input or a parameter, whatever their order, nam
       NUMBERS: fc.oneof(fc.integer(), fc.array(fc.integer())),
       TEXT: fc.oneof(fc.string(), fc.array(fc.string())),
       parameters: fc.dictionary(name, value),
-      own: fc.dictionary(name, value),
+      otherMembers: fc.dictionary(name, value),
     },
     { requiredKeys: [] },
   );
   fc.assert(
-    fc.property(request, fc.boolean(), fc.nat(3), ({ own = {}, ...members }, ownFirst, indent) => {
+    fc.property(request, fc.boolean(), fc.nat(3), ({ otherMembers = {}, ...members }, otherMembersFirst, indent) => {
       const entries: [string, unknown][] = Object.entries(members);
-      entries.splice(ownFirst ? 0 : entries.length, 0, ...Object.entries(own));
+      entries.splice(otherMembersFirst ? 0 : entries.length, 0, ...Object.entries(otherMembers));
       const text = JSON.stringify(Object.fromEntries(entries), null, indent);
       const { id, parameters, inputs, failure, scanner } = mapped(text);
       assert.equal(failure, null);

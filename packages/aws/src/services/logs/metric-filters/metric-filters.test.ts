@@ -37,7 +37,7 @@ function fixture() {
   const open = () =>
     MetricFilters.open({
       store,
-      changing: new KeyedLock(),
+      groupLocks: new KeyedLock(),
       logs: {
         groupNames: async (prefix) => [...groups].filter((name) => name.startsWith(prefix)),
         retentionDays: async (group) => {

@@ -14,7 +14,7 @@ export interface MetricFiltersOptions {
   readonly series: Pick<MetricStore, "record">;
   readonly logger: Logger;
   /** Locks by group, which serialize changes of a group and of its filters. */
-  readonly changing: KeyedLock;
+  readonly groupLocks: KeyedLock;
 }
 
 interface OpenFilter {
@@ -75,7 +75,7 @@ export class MetricFilters implements Disposable {
   async put(record: MetricFilterRecord): Promise<void> {
     const { group, name } = record;
     const sampleOf = compileMetricFilter(record);
-    await this.#options.changing.run(group, async () => {
+    await this.#options.groupLocks.run(group, async () => {
       await this.#options.logs.retentionDays(group);
       const isNew = this.#groups.get(group)?.has(name) !== true;
       if (isNew && (this.countOf(group) >= ofGroupMax || this.#count >= filtersMax)) {
@@ -88,7 +88,7 @@ export class MetricFilters implements Disposable {
   }
 
   async delete(group: string, name: string): Promise<void> {
-    await this.#options.changing.run(group, async () => {
+    await this.#options.groupLocks.run(group, async () => {
       const found = this.#groups.get(group)?.get(name);
       if (found === undefined) {
         throw new AwsError("ResourceNotFoundException", "The specified metric filter does not exist.");
@@ -102,7 +102,7 @@ export class MetricFilters implements Disposable {
    * this name has left.
    */
   async createGroup(group: string, create: () => Promise<void>): Promise<void> {
-    await this.#options.changing.run(group, async () => {
+    await this.#options.groupLocks.run(group, async () => {
       if (this.countOf(group) > 0 && !(await this.#hasGroup(group))) await this.#dropAll(group);
       await create();
     });
@@ -113,7 +113,7 @@ export class MetricFilters implements Disposable {
    * filters.
    */
   async deleteGroup(group: string, remove: () => Promise<void>): Promise<void> {
-    await this.#options.changing.run(group, async () => {
+    await this.#options.groupLocks.run(group, async () => {
       if (this.countOf(group) === 0 || (await this.#hasGroup(group))) await remove();
       await this.#dropAll(group);
     });
