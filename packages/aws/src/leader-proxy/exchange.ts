@@ -22,7 +22,7 @@ export interface PassedExchange {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
   /** Aborts when the client has closed the connection, or has received the whole response. */
-  readonly gone: AbortSignal;
+  readonly disconnected: AbortSignal;
   readonly clock: Clock;
 }
 
@@ -30,12 +30,15 @@ export interface PassedExchange {
 const stallMsMax = 120_000;
 
 /** Sends a request and passes its response on. Rejects with LeaderLost, or with the error of a response that ends early. */
-export async function exchange(sent: UnsentRequest, { request, response, gone, clock }: PassedExchange): Promise<void> {
+export async function exchange(
+  sent: UnsentRequest,
+  { request, response, disconnected, clock }: PassedExchange,
+): Promise<void> {
   const reply = await new Promise<IncomingMessage>((resolve, reject) => {
     sent.once("response", resolve);
     sent.on("error", (error) => reject(new LeaderLost(error)));
     sent.setTimeout(stallMsMax, () => sent.destroy(new Error(`no byte for ${stallMsMax} ms`)));
-    gone.addEventListener("abort", () => sent.destroy(), { once: true });
+    disconnected.addEventListener("abort", () => sent.destroy(), { once: true });
     if (request.headers.expect?.toLowerCase() === "100-continue") {
       // The client sends its body only when the leader accepts the head.
       sent.once("continue", () => {

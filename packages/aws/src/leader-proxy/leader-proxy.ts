@@ -41,10 +41,10 @@ export class LeaderProxy implements Disposable {
     const refuse = (text: string) => sendUnavailable(request, response, text, this.#options);
     if (hasPassedGateway(request.headers.via))
       return refuse("The URL of the leader is that of a gateway. Set `galatea up --advertise-url` to its own.");
-    const gone = new AbortController();
-    response.once("close", () => gone.abort(new Error("the client closed the connection")));
-    this.#pass(request, response, gone.signal).catch((error: unknown) => {
-      if (response.headersSent || gone.signal.aborted) response.destroy();
+    const disconnected = new AbortController();
+    response.once("close", () => disconnected.abort(new Error("the client closed the connection")));
+    this.#pass(request, response, disconnected.signal).catch((error: unknown) => {
+      if (response.headersSent || disconnected.signal.aborted) response.destroy();
       else refuse(error instanceof LeaderLost ? error.message : "No platform has the records now. Retry later.");
     });
   }
@@ -53,15 +53,15 @@ export class LeaderProxy implements Disposable {
     this.#connections[Symbol.dispose]();
   }
 
-  async #pass(request: IncomingMessage, response: ServerResponse, gone: AbortSignal): Promise<void> {
-    const unsent = await this.#connected(request, gone);
-    await exchange(unsent, { request, response, gone, clock: this.#options.clock });
+  async #pass(request: IncomingMessage, response: ServerResponse, disconnected: AbortSignal): Promise<void> {
+    const unsent = await this.#connected(request, disconnected);
+    await exchange(unsent, { request, response, disconnected, clock: this.#options.clock });
   }
 
   /** Resolves with a request over a connection to the leader, of which nothing is sent yet. */
-  async #connected(request: IncomingMessage, gone: AbortSignal): Promise<UnsentRequest> {
+  async #connected(request: IncomingMessage, disconnected: AbortSignal): Promise<UnsentRequest> {
     const { leader, clock } = this.#options;
-    using deadline = openDeadline({ clock, afterMs: leaderMsMax, signal: gone });
+    using deadline = openDeadline({ clock, afterMs: leaderMsMax, signal: disconnected });
     const { signal } = deadline;
     for (;;) {
       const changed = leader.changed();

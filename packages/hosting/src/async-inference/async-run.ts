@@ -226,7 +226,7 @@ async function store(
     }
     throw error;
   }
-  return { is: "completed", variantName, contentType, answer: response.kept };
+  return { is: "completed", variantName, contentType, body: response.kept };
 }
 
 /** Returns whether a later attempt may succeed: the disk is full, or the S3 service of the objects does not respond. */

@@ -11,7 +11,7 @@ export type AsyncResult =
       readonly variantName: string;
       readonly contentType: string | null;
       /** The response body; null if it is too long for an SNS message. */
-      readonly answer: Buffer | null;
+      readonly body: Buffer | null;
     }
   | { readonly is: "failed"; readonly failure: AsyncFailure };
 
@@ -60,6 +60,6 @@ function includedOf({ topics }: AsyncInvocation, result: AsyncResult): object {
     if (text.length > messageResponseBytesMax) return {};
     return { responseBody: { content: text.toString("base64"), message: seeElsewhere, encoding: "BASE64" } };
   }
-  if (!topics.includesIn.success || result.answer === null) return {};
-  return { responseBody: { content: result.answer.toString("base64"), message: seeElsewhere, encoding: "BASE64" } };
+  if (!topics.includesIn.success || result.body === null) return {};
+  return { responseBody: { content: result.body.toString("base64"), message: seeElsewhere, encoding: "BASE64" } };
 }

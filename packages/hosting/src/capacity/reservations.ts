@@ -108,7 +108,7 @@ export class Reservations {
     const pendingKeys = [...this.#pendingRecords].filter((each) => each.kind === kind).map((each) => each.key);
     const newKeys = new Set(pendingKeys.filter((each) => each !== key && !view.has(kinds[kind], each)));
     const [limit, used] = [limits[name], view.count(kinds[kind]) + newKeys.size];
-    if (used >= limit) throw quotaExceeded({ what, unit }, { limit, used, wanted: 1 });
+    if (used >= limit) throw quotaExceeded({ what, unit }, { limit, used, requested: 1 });
     return held(this.#pendingRecords, { kind, key });
   }
 
@@ -164,7 +164,7 @@ export class Reservations {
   #check(footprint: Footprint, what: string, when: "now" | "drained"): void {
     this.#checkQuotas(footprint, what);
     const { memoryBytes: limit, committedBytes: used } = this.nodes;
-    const memory = { limit, used, wanted: footprintBytes(footprint) };
+    const memory = { limit, used, requested: footprintBytes(footprint) };
     if (exceedsLimit(memory)) throw insufficientNodeMemory(memory, this.#drainingMemory());
     const counts = [...(footprint.countsByBytes ?? [])].filter(([, count]) => count > 0);
     const tooLarge = this.nodes.firstTooLarge(counts.map(([bytes]) => bytes));
@@ -177,9 +177,9 @@ export class Reservations {
     const { instancesMax, containersMax } = this.#options.limits;
     const reserved = [this.#options.store.view.footprint, ...this.#claims(), ...this.#unwritten()];
     const used = (of: "instanceCount" | "containerCount") => reserved.reduce((sum, each) => sum + each[of], 0);
-    const instances = { limit: instancesMax, used: used("instanceCount"), wanted: footprint.instanceCount };
+    const instances = { limit: instancesMax, used: used("instanceCount"), requested: footprint.instanceCount };
     if (exceedsLimit(instances)) throw quotaExceeded({ what, unit: "Instances" }, instances);
-    const containers = { limit: containersMax, used: used("containerCount"), wanted: footprint.containerCount };
+    const containers = { limit: containersMax, used: used("containerCount"), requested: footprint.containerCount };
     if (exceedsLimit(containers)) {
       throw quotaExceeded({ what: "Number of containers of all instances", unit: "Containers" }, containers);
     }
@@ -212,11 +212,11 @@ export class WriteReservation implements Disposable {
 interface Use {
   readonly limit: number;
   readonly used: number;
-  readonly wanted: number;
+  readonly requested: number;
 }
 
 /** Returns whether a change exceeds a limit. A change that needs no additional resources is allowed even above the limit. */
-const exceedsLimit = ({ limit, used, wanted }: Use): boolean => wanted > 0 && used + wanted > limit;
+const exceedsLimit = ({ limit, used, requested }: Use): boolean => requested > 0 && used + requested > limit;
 
 function bytesOf(footprints: Iterable<Footprint>): number {
   let bytes = 0;

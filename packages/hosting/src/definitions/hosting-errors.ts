@@ -38,11 +38,11 @@ export function validationError(text: string): AwsError {
 /** Returns SageMaker's ResourceLimitExceeded error; `what` is the name of the quota, `unit` the unit of its numbers. */
 export function quotaExceeded(
   { what, unit }: { readonly what: string; readonly unit: string },
-  { limit, used, wanted }: { readonly limit: number; readonly used: number; readonly wanted: number },
+  { limit, used, requested }: { readonly limit: number; readonly used: number; readonly requested: number },
 ): AwsError {
   const text =
     `The account-level service limit '${what}' is ${limit} ${unit}, with current utilization of ${used} ${unit} ` +
-    `and a request delta of ${wanted} ${unit}. Please use fewer, or delete what is no longer needed.`;
+    `and a request delta of ${requested} ${unit}. Please use fewer, or delete what is no longer needed.`;
   return new AwsError("ResourceLimitExceeded", text);
 }
 
@@ -62,20 +62,17 @@ const namesMax = 3;
  * reduce the need, and how much draining instances will free.
  */
 export function insufficientNodeMemory(
-  bytes: { readonly limit: number; readonly used: number; readonly wanted: number },
+  bytes: { readonly limit: number; readonly used: number; readonly requested: number },
   draining: readonly DrainingMemory[],
 ): AwsError {
   const limit = Math.floor(bytes.limit / mebi);
-  const [used, desired] = [Math.ceil(bytes.used / mebi), Math.ceil(bytes.wanted / mebi)];
-  const { code, message } = quotaExceeded(
-    { what: "Memory of the nodes", unit: "MiB" },
-    { limit, used, wanted: desired },
-  );
+  const [used, requested] = [Math.ceil(bytes.used / mebi), Math.ceil(bytes.requested / mebi)];
+  const { code, message } = quotaExceeded({ what: "Memory of the nodes", unit: "MiB" }, { limit, used, requested });
   const text =
     `${message} A model counts with its highest measured memory, or with the size of its data if it was never measured. ` +
-    `${used + desired - limit} MiB are missing: use fewer instances, set a lower GALATEA_MODEL_MEMORY_BYTES in the ` +
+    `${used + requested - limit} MiB are missing: use fewer instances, set a lower GALATEA_MODEL_MEMORY_BYTES in the ` +
     "Environment of the model's containers, or delete other endpoints and transform jobs.";
-  return new AwsError(code, text + drainingText(draining, bytes.used + bytes.wanted - bytes.limit));
+  return new AwsError(code, text + drainingText(draining, bytes.used + bytes.requested - bytes.limit));
 }
 
 interface UnplacedInstance {

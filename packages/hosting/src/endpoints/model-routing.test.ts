@@ -119,8 +119,8 @@ test("property: an instance over its busy threshold gets a request only if no fr
       else if (having.length > 0) assert.equal(serve.copy, "coming");
       const isFree = ({ inFlightCount }: Candidate) => inFlightCount < bound;
       const requestCount = having.reduce((sum, each) => sum + each.requestCount, 0);
-      const wanted = Math.max(loaded.length + 1, Math.ceil(requestCount / bound));
-      const missing = Math.min(wanted, modelCopiesMax(candidates.length)) - having.length;
+      const desiredCount = Math.max(loaded.length + 1, Math.ceil(requestCount / bound));
+      const missing = Math.min(desiredCount, modelCopiesMax(candidates.length)) - having.length;
       const left = Math.max(0, Math.min(missing, copiesPerRequestMax));
       for (const each of bring) assert.deepEqual([each.copy, each.hasRoom, isFree(each)], ["absent", true, true]);
       assert.ok(new Set(bring).size === bring.length && bring.length <= left);

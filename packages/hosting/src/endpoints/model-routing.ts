@@ -115,8 +115,8 @@ function additionalCopies<Instance>(
     else comingCount += 1;
     requestCount += requestsOn(instance);
   }
-  const wanted = Math.max(loadedCount + 1, Math.ceil(requestCount / bound));
-  const copiesMax = Math.min(wanted, modelCopiesMax(instances.length));
+  const desiredCount = Math.max(loadedCount + 1, Math.ceil(requestCount / bound));
+  const copiesMax = Math.min(desiredCount, modelCopiesMax(instances.length));
   return Math.min(copiesPerRequestMax, copiesMax - loadedCount - comingCount);
 }
 

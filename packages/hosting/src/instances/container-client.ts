@@ -178,10 +178,10 @@ export class ContainerClient implements ModelContainer, AsyncDisposable {
       using limit = openDeadline({ clock: this.#clock, afterMs: pingMsMax, signal });
       const reply = await this.#pings.request({ method: "GET", path: "/ping", signal: limit.signal });
       await reply.body.dump();
-      const told = reply.headers[unconfinedHeader];
-      if (typeof told === "string" && told !== this.#toldUnconfined) {
-        this.#toldUnconfined = told;
-        this.#unconfined = readUnconfined(told);
+      const reported = reply.headers[unconfinedHeader];
+      if (typeof reported === "string" && reported !== this.#toldUnconfined) {
+        this.#toldUnconfined = reported;
+        this.#unconfined = readUnconfined(reported);
         this.#onChanged();
       }
       this.#answerCount += 1;
@@ -369,14 +369,14 @@ export async function readErrorText(body: Readable): Promise<string> {
 }
 
 function readUnconfined(text: string): MissingIsolation | null {
-  let told: unknown;
+  let reported: unknown;
   try {
-    told = JSON.parse(text);
+    reported = JSON.parse(text);
   } catch {
     return null;
   }
-  if (typeof told !== "object" || told === null) return null;
-  const rows = Object.entries(told).slice(0, unconfinedRowsMax);
+  if (typeof reported !== "object" || reported === null) return null;
+  const rows = Object.entries(reported).slice(0, unconfinedRowsMax);
   const cut = (word: unknown) => String(word).slice(0, unconfinedCharsMax);
   return Object.fromEntries(rows.map(([what, why]) => [cut(what), cut(why)]));
 }

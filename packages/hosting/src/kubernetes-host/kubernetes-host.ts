@@ -66,14 +66,14 @@ export class KubernetesHost implements AsyncDisposable {
    */
   async resume(desired: readonly InstanceOwner[]): Promise<ReadonlySet<string>> {
     const { api, node, settings } = this.#options;
-    const wanted = new Set(desired.map(keyOf));
+    const missingKeys = new Set(desired.map(keyOf));
     const keptPods = new Set<string>();
     for (const pod of this.#pods.all) {
       const owner = hasPodEnded(pod) ? null : ownerOf(pod);
       const key = owner === null ? "" : keyOf(owner);
       const { [instanceLabels.instance]: id } = pod.metadata.labels ?? {};
       // While a pod is replaced, its instance has two pods. Both are kept.
-      if (id !== undefined && (wanted.delete(key) || this.#kept.get(key)?.id === id)) {
+      if (id !== undefined && (missingKeys.delete(key) || this.#kept.get(key)?.id === id)) {
         this.#kept.set(key, { id, node });
         keptPods.add(pod.metadata.name);
       } else if (pod.metadata.deletionTimestamp === undefined) await api.delete("Pod", pod.metadata.name);

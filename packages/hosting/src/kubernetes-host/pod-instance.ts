@@ -245,25 +245,25 @@ export class PodInstance implements AgentInstance {
       this.#lose(`the agent in the pod ${name} has restarted`);
       return await this.#move(startedMs, closing);
     }
-    using turn = await this.#rolloutTurn(name, closing);
+    using slot = await this.#rolloutSlot(name, closing);
     logger.info("the pod of an instance is outdated; another one replaces it", { instance: this.id, pod: name });
     const moved = await this.#move(startedMs, closing);
     // The next instance of the fleet waits until this one serves, so that a pod that cannot serve stops the rollout.
-    if (turn !== null) await this.#client.view.started(closing);
+    if (slot !== null) await this.#client.view.started(closing);
     return moved;
   }
 
   /** Waits until no other outdated pod of the fleet is being replaced. Resolves with null if the outdated pod is lost before. */
-  async #rolloutTurn(outdated: string, closing: AbortSignal): Promise<Disposable | null> {
+  async #rolloutSlot(outdated: string, closing: AbortSignal): Promise<Disposable | null> {
     const { rollout } = this.#options;
     const settled = new AbortController();
     const signal = AbortSignal.any([closing, settled.signal]);
     const fleet = this.spec.owner === null ? this.id : fleetHash(this.spec.owner);
-    const turn = rollout.turn(fleet, signal);
+    const slot = rollout.acquire(fleet, signal);
     const lost = this.#untilLost(outdated, signal).then(() => null);
     try {
-      const first = await Promise.race([turn, lost]);
-      if (first === null) turn.then((unused) => unused[Symbol.dispose]()).catch(() => {});
+      const first = await Promise.race([slot, lost]);
+      if (first === null) slot.then((unused) => unused[Symbol.dispose]()).catch(() => {});
       return first;
     } finally {
       settled.abort();

@@ -5,11 +5,11 @@ export class PodRollout {
   readonly #fleets = new Map<string, { readonly slot: Semaphore; holderCount: number }>();
 
   /** Resolves when no other pod of the fleet is being replaced. The caller disposes the result when its new pod serves. */
-  async turn(fleet: string, signal: AbortSignal): Promise<Disposable> {
+  async acquire(fleet: string, signal: AbortSignal): Promise<Disposable> {
     const entry = this.#fleets.get(fleet) ?? { slot: new Semaphore(1), holderCount: 0 };
     this.#fleets.set(fleet, entry);
     entry.holderCount += 1;
-    const leave = () => {
+    const release = () => {
       entry.holderCount -= 1;
       if (entry.holderCount === 0) this.#fleets.delete(fleet);
     };
@@ -18,11 +18,11 @@ export class PodRollout {
       return {
         [Symbol.dispose]: () => {
           slot[Symbol.dispose]();
-          leave();
+          release();
         },
       };
     } catch (error) {
-      leave();
+      release();
       throw error;
     }
   }

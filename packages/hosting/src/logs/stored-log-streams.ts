@@ -89,7 +89,7 @@ export class StoredLogStreams implements LogStreams {
   }
 
   async createGroup(group: string): Promise<void> {
-    using _turn = await this.#changeLock.acquire(this.#never);
+    using _lock = await this.#changeLock.acquire(this.#never);
     if ((await this.#storage.facts(group)) !== null) {
       throw new AwsError("ResourceAlreadyExistsException", "The specified log group already exists");
     }
@@ -101,7 +101,7 @@ export class StoredLogStreams implements LogStreams {
 
   async createStream(group: string, stream: string): Promise<void> {
     checkStreamName(stream);
-    using _turn = await this.#changeLock.acquire(this.#never);
+    using _lock = await this.#changeLock.acquire(this.#never);
     await this.#existing(group);
     if (await this.#storage.hasStream(group, stream)) {
       throw new AwsError("ResourceAlreadyExistsException", "The specified log stream already exists");
@@ -113,20 +113,20 @@ export class StoredLogStreams implements LogStreams {
   }
 
   async setRetention(group: string, retentionDays: number | null): Promise<void> {
-    using _turn = await this.#changeLock.acquire(this.#never);
+    using _lock = await this.#changeLock.acquire(this.#never);
     const { createdMs } = await this.#existing(group);
     await this.#storage.changeFacts(group, { createdMs, retentionDays });
   }
 
   async deleteGroup(group: string): Promise<void> {
-    using _turn = await this.#changeLock.acquire(this.#never);
+    using _lock = await this.#changeLock.acquire(this.#never);
     await this.#existing(group);
     this.#deletedCount++;
     await this.#storage.removeGroup(group);
   }
 
   async deleteStream(group: string, stream: string): Promise<void> {
-    using _turn = await this.#changeLock.acquire(this.#never);
+    using _lock = await this.#changeLock.acquire(this.#never);
     await this.#existing(group);
     await this.#checkStream(group, stream);
     this.#deletedCount++;
@@ -204,7 +204,7 @@ export class StoredLogStreams implements LogStreams {
   /** Creates the group and the stream for a writer. Deletes the oldest stream of a full group. */
   async #prepare(group: string, stream: string): Promise<void> {
     checkStreamName(stream);
-    using _turn = await this.#changeLock.acquire(this.#never);
+    using _lock = await this.#changeLock.acquire(this.#never);
     if ((await this.#storage.facts(group)) === null) await this.#makeGroup(group);
     if (await this.#storage.hasStream(group, stream)) return;
     const { length } = await this.#storage.streamNames(group);

@@ -222,7 +222,7 @@ export class AsyncInferences implements AsyncDisposable {
     const before: AsyncState = { at: "waiting", lostCount: found.lostCount };
     const state = nextAsyncState(before, { kind: "taken", nowMs, expiresMs: found.expiresMs });
     if (state.at === "expired")
-      return await this.#resultWriter.writeResult(queue, { entry, invocation: found }, { life: state, closing });
+      return await this.#resultWriter.writeResult(queue, { entry, invocation: found }, { state: state, closing });
     const trace = newRunTrace();
     const record: EndpointQueue["metrics"]["record"] = (variant, metric, value) => {
       trace.times[metric] = value;
@@ -243,7 +243,7 @@ export class AsyncInferences implements AsyncDisposable {
       clock: fleet.clock,
     };
     const end = await runAsyncInvocation(found, parts, closing);
-    await this.#recordOutcome(queue, entry, found, { life: state, end, trace, closing });
+    await this.#recordOutcome(queue, entry, found, { state: state, end, trace, closing });
   }
 
   /** Applies the outcome of a run: completes the request, or puts it back into the queue. */
@@ -252,23 +252,27 @@ export class AsyncInferences implements AsyncDisposable {
     entry: QueuedInvocation,
     invocation: AsyncInvocation,
     {
-      life,
+      state,
       end,
       trace,
       closing,
     }: {
-      readonly life: AsyncState;
+      readonly state: AsyncState;
       readonly end: AsyncRunOutcome;
       readonly trace: AsyncRunTrace;
       readonly closing: AbortSignal;
     },
   ): Promise<void> {
     const { fleet, store, limits } = this.#options;
-    const next = nextAsyncState(life, eventOf(end));
+    const next = nextAsyncState(state, eventOf(end));
     const result = end.kind === "answered" ? end.result : null;
     if (next.at !== "waiting") {
       queue.pause.close();
-      return await this.#resultWriter.writeResult(queue, { entry, invocation }, { life: next, result, trace, closing });
+      return await this.#resultWriter.writeResult(
+        queue,
+        { entry, invocation },
+        { state: next, result, trace, closing },
+      );
     }
     // The platform is shutting down. The record is unchanged, so that the request runs again after a restart.
     if (closing.aborted) return;
@@ -298,7 +302,7 @@ export class AsyncInferences implements AsyncDisposable {
     const state = isExpired
       ? nextAsyncState(waiting, { kind: "taken", nowMs, expiresMs: found.expiresMs })
       : nextAsyncState(waiting, { kind: "orphaned" });
-    await this.#resultWriter.writeResult(queue, { entry, invocation: found }, { life: state, closing });
+    await this.#resultWriter.writeResult(queue, { entry, invocation: found }, { state: state, closing });
   }
 
   /**

@@ -39,7 +39,7 @@ export class AsyncResultWriter {
     queue: EndpointQueue,
     { entry, invocation }: { readonly entry: QueuedInvocation; readonly invocation: AsyncInvocation },
     on: {
-      readonly life: AsyncState;
+      readonly state: AsyncState;
       readonly result?: Extract<AsyncResult, { readonly is: "completed" }> | null;
       /** Trace of the request's last run; absent for a request that has not run. */
       readonly trace?: AsyncRunTrace;
@@ -47,8 +47,8 @@ export class AsyncResultWriter {
     },
   ): Promise<void> {
     const { store, fleet } = this.#options;
-    const { life, closing } = on;
-    const result = on.result ?? failedResultOf(life);
+    const { state, closing } = on;
+    const result = on.result ?? failedResultOf(state);
     const variant = result.is === "completed" ? result.variantName : invocation.variantName;
     if (result.is === "failed") {
       const { text } = result.failure;
@@ -73,7 +73,7 @@ export class AsyncResultWriter {
     queue.waiting.complete(entry);
     queue.metrics.record(variant, "InvocationsProcessed", 1);
     queue.metrics.record(variant, "InvocationFailures", result.is === "failed" ? 1 : 0);
-    queue.metrics.record(variant, "ExpiredRequests", life.at === "expired" ? 1 : 0);
+    queue.metrics.record(variant, "ExpiredRequests", state.at === "expired" ? 1 : 0);
     const totalMs = fleet.clock.epochMs() - invocation.receivedMs;
     queue.metrics.record(variant, "TotalProcessingTime", totalMs);
     const trace = on.trace ?? newRunTrace();

@@ -86,7 +86,7 @@ export function applyVariantSizes(
     const { weight = settled.weight, instanceCount = settled.instanceCount } = desired;
     const refusal = variantWeightError(name, weight);
     if (refusal !== null) throw validationError(refusal);
-    if (settled.concurrency !== undefined) return changedConcurrency(settled.concurrency, { weight, wanted: desired });
+    if (settled.concurrency !== undefined) return changedConcurrency(settled.concurrency, { weight, desired: desired });
     if (desired.concurrency !== undefined) {
       throw validationError(`ServerlessUpdateConfig is for serverless variants; variant "${name}" has instances.`);
     }
@@ -103,15 +103,15 @@ export function applyVariantSizes(
 
 function changedConcurrency(
   now: ServerlessConcurrency,
-  { weight, wanted }: { readonly weight: number; readonly wanted: VariantSizeChange },
+  { weight, desired }: { readonly weight: number; readonly desired: VariantSizeChange },
 ): GroupSize {
-  const { variantName, instanceCount } = wanted;
+  const { variantName, instanceCount } = desired;
   if (instanceCount !== undefined) {
     throw validationError(
       `Variant "${variantName}" is serverless and has no DesiredInstanceCount; give a ServerlessUpdateConfig.`,
     );
   }
-  const { max, provisioned } = { ...now, ...wanted.concurrency };
+  const { max, provisioned } = { ...now, ...desired.concurrency };
   if (provisioned > max) {
     throw validationError(
       `ProvisionedConcurrency (${provisioned}) of variant "${variantName}" cannot be more than its MaxConcurrency (${max}).`,

@@ -14,7 +14,7 @@ export class ObjectProgress {
     this.#after = after;
   }
 
-  begun({ ordinal, place }: InputObject): void {
+  started({ ordinal, place }: InputObject): void {
     this.#underWay.set(ordinal, place.key);
   }
 

@@ -162,7 +162,7 @@ export class JobRun {
       const object = await work.objects();
       signal.throwIfAborted();
       if (object === null) break;
-      this.#order.begun(object);
+      this.#order.started(object);
       if (this.#skipped.has(object.place.key)) {
         await this.#end(object, {}, signal);
         continue;

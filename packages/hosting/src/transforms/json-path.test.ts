@@ -66,7 +66,7 @@ test("the progress of a job is the last object before the first unfinished one, 
     const location = { bucket: "bkt", key: `k${ordinal}` };
     return { place: location, output: location, ordinal, siblingKey: null };
   };
-  for (const ordinal of [0, 1, 2]) order.begun(object(ordinal));
+  for (const ordinal of [0, 1, 2]) order.started(object(ordinal));
   assert.deepEqual(order.ended(object(2)), { after: null, doneKeys: ["k2"] });
   assert.deepEqual(order.ended(object(0)), { after: { ordinal: 0, key: "k0" }, doneKeys: ["k2"] });
   assert.deepEqual(order.ended(object(1)), { after: { ordinal: 2, key: "k2" }, doneKeys: [] });

@@ -61,7 +61,7 @@ export async function transformObject(
     : inChunks(orderedResponses(place, part, either));
   let failure: { readonly error: unknown } | null = null;
   // Keeps the original error, because the store replaces errors of the body by its own.
-  const told = async function* () {
+  const reportingChunks = async function* () {
     try {
       yield* chunks;
       options.onResponse();
@@ -70,7 +70,7 @@ export async function transformObject(
       throw error;
     }
   };
-  const body = Readable.from(told(), { objectMode: false });
+  const body = Readable.from(reportingChunks(), { objectMode: false });
   try {
     const contentType = plan.accept === null ? {} : { contentType: plan.accept };
     const head = await store.put(output.bucket, output.key, body, { ...contentType, signal: either });
@@ -133,7 +133,7 @@ async function* orderedResponses(
   const next = async function* () {
     const first = await call.shift();
     if (first === undefined) return;
-    yield first.answer;
+    yield first.bytes;
     first.held[Symbol.dispose]();
   };
   try {
@@ -174,7 +174,7 @@ function payloadBytes({ byteLength }: ObjectSource, { plan, shape }: ObjectChunk
 }
 
 interface BufferedResponse {
-  readonly answer: Buffer;
+  readonly bytes: Buffer;
   /** The reserved memory. Dispose it when the response has been consumed. */
   readonly held: BytesLease;
 }
@@ -201,7 +201,7 @@ async function requestPayload(
         processing === null ? response : await processResponse(response, originals, processing, { loopQueue, signal });
       const ended = assemblesLines && result.length > 0 ? appendLineEnd(result) : result;
       lease.shrinkTo(ended.length);
-      return { answer: ended, held: lease };
+      return { bytes: ended, held: lease };
     } catch (error) {
       lease[Symbol.dispose]();
       if (!(error instanceof ResponseExceedsReservation)) throw error;

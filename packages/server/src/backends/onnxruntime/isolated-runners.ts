@@ -18,7 +18,7 @@ interface IsolatedRunner {
   /** Number of callers that use this process or wait for it. */
   userCount: number;
   /** Queue that runs the tasks of the process one after another. */
-  readonly turns: SerialQueue;
+  readonly queue: SerialQueue;
   idle: Disposable | null;
 }
 
@@ -38,7 +38,7 @@ export class IsolatedRunners implements AsyncDisposable {
   async use<T>(key: string, work: (runner: Runner) => Promise<T>): Promise<T> {
     const apart = await this.#take(key);
     try {
-      return await apart.turns.run(async () => {
+      return await apart.queue.run(async () => {
         const runner = await apart.starting;
         if (!runner.alive) throw new RunnerEnded("none", "while the request was queued");
         return await work(runner);
@@ -72,7 +72,7 @@ export class IsolatedRunners implements AsyncDisposable {
 
   #open(key: string): IsolatedRunner {
     const starting = this.#options.start(`apart ${key.slice(0, 8)}`);
-    const apart: IsolatedRunner = { key, starting, userCount: 0, turns: new SerialQueue(), idle: null };
+    const apart: IsolatedRunner = { key, starting, userCount: 0, queue: new SerialQueue(), idle: null };
     this.#byKey.set(key, apart);
     starting.then(
       (runner) => void runner.ended.then(() => this.#remove(apart)),

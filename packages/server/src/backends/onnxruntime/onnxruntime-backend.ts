@@ -345,14 +345,14 @@ function runnersOptions(
   const runThreadsMax = Math.max(options.runsMax, slotCount);
   const start: RunnersOptions["start"] = (name, onMemory) =>
     Runner.start({ ...options, name, runtime, runThreadsMax, onMemory, gpuBytesOf });
-  const ticks = {
+  const runLimits = {
     slotCount,
     longNs: options.longRunMs * 1e6,
     modelRunsMax: slotCount + options.longRunsOfModelMax,
     tenantRunsMax: slotCount + options.longRunsOfTenantMax,
     runsMax: runThreadsMax,
   };
-  return { ...options, turns: ticks, start };
+  return { ...options, runLimits, start };
 }
 
 async function checkSame(modelName: string, loaded: ModelFiles, find: () => Promise<ModelFiles>): Promise<void> {

@@ -58,7 +58,7 @@ export function onnxRuntimeInstance(dependencies: InstanceDependencies): Instanc
           inferNs = outputNs = dependencies.clock.monotonicNs();
           created = await run(dependencies, {
             inputs: joined.inputs,
-            wanted: requestedModelOutputs(dependencies, batch),
+            requestedOutputs: requestedModelOutputs(dependencies, batch),
             signal,
           });
           outputNs = dependencies.clock.monotonicNs();
@@ -94,14 +94,14 @@ interface AllocatedOutputs {
 
 interface RunOptions {
   readonly inputs: readonly ModelInput[];
-  readonly wanted: readonly RequestedModelOutput[];
+  readonly requestedOutputs: readonly RequestedModelOutput[];
   readonly signal: AbortSignal | null;
 }
 
 async function run(dependencies: InstanceDependencies, options: RunOptions): Promise<AllocatedOutputs> {
   const { session, arena } = dependencies;
   const { unforeseeable } = session;
-  const { inputs, wanted, signal } = options;
+  const { inputs, requestedOutputs, signal } = options;
   const blocks = new Map<number, Block>();
   const allocate = (index: number, byteLength: number): Block => {
     const block = arena.allocate(byteLength);
@@ -110,7 +110,7 @@ async function run(dependencies: InstanceDependencies, options: RunOptions): Pro
   };
   let foreseen = false;
   try {
-    const outputs = wanted.map(({ index }): ModelOutput => {
+    const outputs = requestedOutputs.map(({ index }): ModelOutput => {
       const value = session.outputs[index];
       if (value === undefined || value.elementType === onnxStringType || unforeseeable.has(index)) {
         return { index, target: null };
@@ -124,7 +124,7 @@ async function run(dependencies: InstanceDependencies, options: RunOptions): Pro
     });
     const results = await session.run({ arena, run: { inputs, outputs, allocate }, signal });
     return {
-      results: wanted.map(({ name, index }, position) => ({
+      results: requestedOutputs.map(({ name, index }, position) => ({
         name,
         result: results[position] as RunResult,
         block: blocks.get(index) ?? null,
@@ -134,7 +134,7 @@ async function run(dependencies: InstanceDependencies, options: RunOptions): Pro
     for (const block of blocks.values()) block.release();
     if (!foreseen || !isShapeSurprise(error)) throw error;
     // The actual sizes differ from the declared ones. In later runs, the library allocates these outputs.
-    for (const { index } of wanted) unforeseeable.add(index);
+    for (const { index } of requestedOutputs) unforeseeable.add(index);
     return await run(dependencies, options);
   }
 }

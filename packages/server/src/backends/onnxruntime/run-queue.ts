@@ -110,12 +110,12 @@ export class RunQueue {
     const { of, tenant, model } = queue;
     this.#leaveQueue(queue, admit);
     this.#floorNs = Math.max(this.#floorNs, of.usedNs);
-    const turn: ActiveRun = { owner: { tenant, model }, sinceNs };
-    this.#running.add(turn);
+    const run: ActiveRun = { owner: { tenant, model }, sinceNs };
+    this.#running.add(run);
     of.runCount += 1;
     admit({
       [Symbol.dispose]: () => {
-        if (!this.#running.delete(turn)) return;
+        if (!this.#running.delete(run)) return;
         of.runCount -= 1;
         of.usedNs += this.#clock.monotonicNs() - sinceNs;
         this.#forgetIdle(queue);

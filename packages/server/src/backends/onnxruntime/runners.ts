@@ -12,7 +12,7 @@ import type { Runner, RunnerOptions, SessionContent } from "./runner.ts";
 import { RunnerEnded } from "./crash-blame.ts";
 
 export interface RunnersOptions {
-  readonly turns: RunLimits;
+  readonly runLimits: RunLimits;
   readonly crashes: CrashLimits;
   /** Maximum number of processes for content that must run separately. */
   readonly isolatedRunnersMax: number;
@@ -46,7 +46,7 @@ export class Runners implements AsyncDisposable {
 
   constructor(options: RunnersOptions) {
     this.#options = options;
-    this.#runQueue = new RunQueue(options.turns, options.clock);
+    this.#runQueue = new RunQueue(options.runLimits, options.clock);
     this.#crashes = new CrashRecord(options.crashes);
     this.#isolated = new IsolatedRunners({
       runnersMax: options.isolatedRunnersMax,
@@ -92,7 +92,7 @@ export class Runners implements AsyncDisposable {
     return this.#attempt(content, async (runner) => {
       // The session is loaded before the run waits for a slot; otherwise the slot would be idle during the load.
       await runner.session(content);
-      using _turn = await this.#runQueue.enter({ tenant: task.arena.id, model: content.key }, task.signal);
+      using _slot = await this.#runQueue.enter({ tenant: task.arena.id, model: content.key }, task.signal);
       return await runner.run({ content, ...task });
     });
   }
@@ -169,17 +169,17 @@ export class Runners implements AsyncDisposable {
     if (this.#shared !== null) return this.#shared;
     const starting = this.#start("shared");
     this.#shared = starting;
-    const gone = () => {
+    const forget = () => {
       if (this.#shared === starting) this.#shared = null;
     };
     starting.then((runner) => {
       void runner.ended.then((how) => {
-        gone();
+        forget();
         if (this.#isClosed) return;
         this.#options.log.error(`the ONNX Runtime process has ended (${how}); its sessions are loaded again`);
         this.#reopening = this.#reopening.then(() => this.#reopen());
       });
-    }, gone);
+    }, forget);
     return starting;
   }
 

@@ -66,7 +66,7 @@ export class DirectoryCache {
         await delay(this.#options.clock, waitMs, signal);
         continue;
       }
-      using _turn = own;
+      using _lock = own;
       if (!(await isMade(root))) await this.#make(root, make);
       isNew = true;
     }
@@ -154,7 +154,7 @@ export class DirectoryCache {
       const root = join(directory, name);
       const own = await taken(root, lockDirectory, { makes: false });
       if (own === null) continue;
-      using _turn = own;
+      using _lock = own;
       await this.#delete(root);
       excess -= byteCount;
     }

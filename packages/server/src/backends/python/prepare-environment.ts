@@ -52,7 +52,7 @@ export async function preparePythonEnvironment(options: PrepareOptions): Promise
   if (created !== null) return created;
   const { parent, directory, python } = placeOf(options);
   await makeDirectory(parent);
-  using _turn = await acquireInstallLock(parent, options);
+  using _lock = await acquireInstallLock(parent, options);
   if ((await findPythonEnvironment(options)) !== null) return python;
   // A directory without its stamp file is incomplete, and is removed. The environment is created in its final directory, because its
   // scripts contain that path.

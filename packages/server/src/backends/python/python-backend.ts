@@ -300,8 +300,8 @@ class PythonBackend implements Backend {
     if (ownOfRunner !== null && (executionEnvPath ?? "") === "")
       return permanentLease(backendEnvironment(this.#options, ownOfRunner));
     const within = tenants === null ? null : [...tenantPaths(source), ...tenants.readPaths];
-    const asker = { modelDirectory: source.modelDirectory, executionEnvPath, within };
-    return await requestedEnvironment(this.#options, this.#unpacked, asker, signal);
+    const request = { modelDirectory: source.modelDirectory, executionEnvPath, within };
+    return await requestedEnvironment(this.#options, this.#unpacked, request, signal);
   }
 
   /**

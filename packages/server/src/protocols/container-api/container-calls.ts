@@ -14,7 +14,7 @@ export interface OpenAiContainerCall {
 /** Handles the calls of one body format: Triton's, or that of a payload codec. */
 export interface ContainerCalls {
   /** Calls the model and sends its response or an error. Throws only BodyError, which the listener sends. */
-  answer(exchange: Exchange, target: ModelTarget, route: CallRoute): Promise<void>;
+  respond(exchange: Exchange, target: ModelTarget, route: CallRoute): Promise<void>;
   /** Sends an error without calling the model. */
   refuse(exchange: Exchange, error: InferenceError, route: CallRoute): void;
   /** Handles a call of the OpenAI API, whose path is for example `/v1/chat/completions`. */

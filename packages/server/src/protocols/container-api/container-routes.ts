@@ -92,7 +92,7 @@ type RouteHandler = (exchange: Exchange, id: string) => void | Promise<void>;
  */
 export function containerHandler(options: ContainerRoutesOptions): (exchange: Exchange) => void | Promise<void> {
   const routes = new ContainerRoutes(options);
-  const single: Readonly<Record<string, readonly [method: string, answer: RouteHandler]>> = {
+  const single: Readonly<Record<string, readonly [method: string, respond: RouteHandler]>> = {
     "/ping": ["GET", routes.ping],
     "/invocations": ["POST", routes.invocations],
     ...(routes.tellsExecutionParameters
@@ -176,7 +176,7 @@ class ContainerRoutes {
 
   readonly invocations: RouteHandler = async (exchange) => {
     this.#limit(exchange);
-    await this.#calls.answer(exchange, this.#ownTarget(), "invocations");
+    await this.#calls.respond(exchange, this.#ownTarget(), "invocations");
   };
 
   #ownTarget(): ModelTarget {
@@ -189,7 +189,7 @@ class ContainerRoutes {
     if (isForAnother(exchange, model)) return this.#calls.refuse(exchange, wrongTarget(), "invoke");
     const target = { namespace: id, modelName: model.servedName, modelVersion: "" };
     this.#limit(exchange);
-    await this.#calls.answer(exchange, target, "invoke");
+    await this.#calls.respond(exchange, target, "invoke");
   };
 
   /**

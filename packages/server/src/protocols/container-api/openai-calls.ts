@@ -32,7 +32,7 @@ export class OpenAiCalls {
   }
 
   /** Calls the model and sends its response or an error. Throws only BodyError. */
-  async answer(exchange: Exchange, target: ModelTarget, path: string): Promise<void> {
+  async respond(exchange: Exchange, target: ModelTarget, path: string): Promise<void> {
     try {
       using model = this.#engine.open(target);
       checkSpeaks(model);

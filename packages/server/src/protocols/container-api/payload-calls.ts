@@ -50,13 +50,13 @@ export class PayloadCalls implements ContainerCalls {
           : (exchange) => send(exchange, parameters, null);
   }
 
-  answer(exchange: Exchange, target: ModelTarget, route: CallRoute): Promise<void> {
+  respond(exchange: Exchange, target: ModelTarget, route: CallRoute): Promise<void> {
     return this.#sendRawRequest(exchange, target, { route, asks: "invocation" });
   }
 
   /** Handles a call of the OpenAI API like one of /invocations: the codec or the model interprets the body. */
   openAi(exchange: Exchange, { target, route }: OpenAiContainerCall): Promise<void> {
-    return this.answer(exchange, target, route);
+    return this.respond(exchange, target, route);
   }
 
   async #sendRawRequest(

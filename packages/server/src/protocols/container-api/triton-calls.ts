@@ -45,7 +45,7 @@ export class TritonCalls implements ContainerCalls {
     this.#generates = new GenerateCalls(options);
   }
 
-  async answer(exchange: Exchange, target: ModelTarget, route: CallRoute): Promise<void> {
+  async respond(exchange: Exchange, target: ModelTarget, route: CallRoute): Promise<void> {
     try {
       await this.#call(route === "invoke" ? "infer" : this.#inferenceType, exchange, target);
     } catch (error) {
@@ -55,7 +55,7 @@ export class TritonCalls implements ContainerCalls {
   }
 
   async openAi(exchange: Exchange, { target, path }: OpenAiContainerCall): Promise<void> {
-    await this.#openAi.answer(exchange, target, path);
+    await this.#openAi.respond(exchange, target, path);
   }
 
   refuse(exchange: Exchange, error: InferenceError, route: CallRoute): void {
@@ -94,8 +94,8 @@ export class TritonCalls implements ContainerCalls {
     const compressed = coding === "compressed";
     const headerBytes = jsonHeaderBytes(exchange, compressed);
     const request = { target, model, headerBytes, compressed };
-    if (model.view.config.decoupled) await this.#events.answer(exchange, request);
-    else await this.#infers.answer(exchange, { ...request, encoding: "identity" });
+    if (model.view.config.decoupled) await this.#events.respond(exchange, request);
+    else await this.#infers.respond(exchange, { ...request, encoding: "identity" });
   }
 
   async #generate(type: "generate" | "generate_stream", exchange: Exchange, target: ModelTarget): Promise<void> {

@@ -120,7 +120,7 @@ export class EngineMessageClient implements Engine {
 
   /** Sends a request. Resolves after the last response. */
   async #send(leaseId: number, request: InferenceRequest, sink: ResponseSink, isStream: boolean): Promise<void> {
-    const { inputs, signal, responseSink: _answers, caller: _caller, ...head } = request;
+    const { inputs, signal, responseSink: _responses, caller: _caller, ...head } = request;
     const requestId = ++this.#lastId;
     const over = Promise.withResolvers<void>();
     this.#requests.set(requestId, { sink, end: over.resolve });

@@ -57,7 +57,7 @@ export class InferCalls {
     this.#options = options;
   }
 
-  async answer(exchange: Exchange, request: InferCallRequest): Promise<void> {
+  async respond(exchange: Exchange, request: InferCallRequest): Promise<void> {
     const { limits } = this.#options;
     const { target, model, headerBytes, compressed } = request;
     if (model.view.config.decoupled) throw new InferCallError(decoupled(), "text/plain");

@@ -29,7 +29,7 @@ export class InferEvents {
   }
 
   /** Calls the model and sends its responses. Throws InferCallError (nothing was sent) or BodyError (which the listener sends). */
-  async answer(exchange: Exchange, request: CallRequest): Promise<void> {
+  async respond(exchange: Exchange, request: CallRequest): Promise<void> {
     const { target, model, headerBytes, compressed } = request;
     let decoded: DecodedBody;
     try {

@@ -205,7 +205,7 @@ function inferHandler(options: KserveRoutesOptions): RouteHandler {
       const encoding = responseEncoding(headers["accept-encoding"]);
       const headerBytes = headerLength(exchange, coding === "compressed");
       const compressed = coding === "compressed";
-      await calls.answer(exchange, { target, model: opened, headerBytes, compressed, encoding });
+      await calls.respond(exchange, { target, model: opened, headerBytes, compressed, encoding });
     } catch (error) {
       if (!(error instanceof InferCallError)) throw error;
       if (exchange.signal.aborted) return;

@@ -56,7 +56,7 @@ export async function addFramework(options: AddOptions): Promise<FrameworkLocati
   const created = await findFramework([directory], framework);
   if (created !== null) return created;
   await makeDirectory(directory);
-  using _turn = await acquireInstallLock(directory, options);
+  using _lock = await acquireInstallLock(directory, options);
   const location = await frameworkLocation(directory, framework);
   if ((await findFramework([directory], framework)) !== null) return location;
   try {
@@ -80,7 +80,7 @@ export async function removeFramework(
   const { directory, framework } = options;
   // The directory may belong to another user when it contains no environment.
   if ((await frameworkDirectories(directory, framework)).length === 0) return false;
-  using _turn = await acquireInstallLock(directory, options);
+  using _lock = await acquireInstallLock(directory, options);
   return await deleteEnvironments(directory, framework);
 }
 
