@@ -62,7 +62,7 @@ test("a body with a known length that does not fit now is rejected with 503 and 
   assert.deepEqual([refused.status, refused.headers.get("retry-after")], [503, "1"]);
   assert.match(
     refused.body,
-    /^\{"error":"memory for requests in flight is full: 700\d{3} bytes requested, 250\d{4} of 3145728 bytes in use; ask again later/,
+    /^\{"error":"memory for requests in flight is full: 700\d{3} bytes requested, 250\d{4} of 3145728 bytes in use; retry later/,
   );
   assert.equal((await sendRawRequest(serving.port, post(url, small))).status, 200, "a small one still fits");
   holder.socket.destroy();
