@@ -33,7 +33,7 @@ export function sendRequest(
         incoming.on("end", () => resolve({ status: incoming.statusCode ?? 0, body: Buffer.concat(chunks) }));
       },
     );
-    outgoing.on("timeout", () => outgoing.destroy(new Error(`no answer to ${method} ${path}`)));
+    outgoing.on("timeout", () => outgoing.destroy(new Error(`no response to ${method} ${path}`)));
     outgoing.on("error", reject);
     outgoing.end(body);
   });

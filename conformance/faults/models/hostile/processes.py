@@ -48,7 +48,7 @@ def _(targets):
     return any_of(targets["pids"], lambda pid: os.sched_setaffinity(pid, {0}))
 
 
-@attempts.named("offer another process to the killer for want of memory")
+@attempts.named("offer another process to the OOM killer")
 def _(targets):
     return any_of(["/proc/%d/oom_score_adj" % pid for pid in targets["pids"]], write)
 
