@@ -62,11 +62,11 @@ interface Call {
   readonly error: string | null;
 }
 
-/** Invokes both endpoints through a gateway in several loops until `stop`. */
-function load(gateway: RunningGateway, loopsPerEndpoint = 2) {
+/** Invokes endpoints through a gateway, each in two loops, until `stop`. */
+function load(gateway: RunningGateway, invoked: readonly (readonly [name: string, of: string | null])[] = endpoints) {
   const calls: Call[] = [];
   const stopping = new AbortController();
-  const loop = async ([endpoint, of]: (typeof endpoints)[number]) => {
+  const loop = async ([endpoint, of]: readonly [string, string | null]) => {
     while (!stopping.signal.aborted) {
       const sentMs = performance.now();
       const error = await invoke(gateway, endpoint, of, faultyRequest("echo")).then(
@@ -76,7 +76,7 @@ function load(gateway: RunningGateway, loopsPerEndpoint = 2) {
       calls.push({ endpoint, sentMs, endedMs: performance.now(), error });
     }
   };
-  const ended = Promise.all(endpoints.flatMap((each) => Array.from({ length: loopsPerEndpoint }, () => loop(each))));
+  const ended = Promise.all([...invoked, ...invoked].map(loop));
   const stop = async () => {
     stopping.abort();
     await ended;
@@ -178,10 +178,18 @@ test("a database that is killed and starts again fails no invocation", async (t)
 
 test("scaling in and out, and an update to another generation, fail no invocation", async (t) => {
   const { leader } = await platforms.settled();
-  const loaded = load(gateways[0]);
+  // The other tests need their endpoints on both agents, where scaling may not put them again.
+  const scaled = [
+    ["scaled-many", target],
+    ["scaled", null],
+  ] as const;
+  await createEndpoint(leader, { name: "scaled-many", instanceCount: 2 });
+  await createEndpoint(leader, { name: "scaled", instanceCount: 2, modelDataUrl });
+  for (const [name] of scaled) await endpointIs(leader, name, "InService");
+  const loaded = load(gateways[0], scaled);
   await loaded.succeed(20);
   for (const DesiredInstanceCount of [1, 2]) {
-    for (const [EndpointName] of endpoints) {
+    for (const [EndpointName] of scaled) {
       await leader.sagemaker.send(
         new UpdateEndpointWeightsAndCapacitiesCommand({
           EndpointName,
@@ -189,19 +197,19 @@ test("scaling in and out, and an update to another generation, fail no invocatio
         }),
       );
     }
-    for (const [name] of endpoints) await endpointIs(leader, name, "InService");
+    for (const [name] of scaled) await endpointIs(leader, name, "InService");
     await loaded.succeed(50);
   }
   await leader.sagemaker.send(
     new CreateEndpointConfigCommand({
       EndpointConfigName: "next",
       ProductionVariants: [
-        { VariantName: "all", ModelName: "single", InitialInstanceCount: 2, InstanceType: "ml.m5.large" },
+        { VariantName: "all", ModelName: "scaled", InitialInstanceCount: 2, InstanceType: "ml.m5.large" },
       ],
     }),
   );
-  await leader.sagemaker.send(new UpdateEndpointCommand({ EndpointName: "single", EndpointConfigName: "next" }));
-  await endpointIs(leader, "single", "InService");
+  await leader.sagemaker.send(new UpdateEndpointCommand({ EndpointName: "scaled", EndpointConfigName: "next" }));
+  await endpointIs(leader, "scaled", "InService");
   await loaded.succeed(50);
   await loaded.stop();
   report(t, loaded);
