@@ -98,7 +98,8 @@ export class InstalledChart implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     await helm("uninstall", "galatea", "--namespace", this.namespace, "--ignore-not-found");
-    await kubectl("delete", "namespace", this.namespace, "--wait", "--timeout=90s");
+    // The platform may take 60 s to stop, and the agents of its instances drain until it has.
+    await kubectl("delete", "namespace", this.namespace, "--wait", "--timeout=180s");
   }
 }
 

@@ -10,13 +10,13 @@ const model = join(root, "examples/add_sub/models/add_sub");
 const row = { datatype: "FP32", shape: [1, 4], data: [1, 2, 3, 4] };
 const body = JSON.stringify({ inputs: ["INPUT0", "INPUT1"].map((name) => ({ name, ...row })) });
 
-/** The model repository as a volume: the files of `add_sub` from a ConfigMap. */
+/** The model repository as a volume: the files of `add_sub` from a ConfigMap. Kubernetes adds hidden directories to its root. */
 const volume = {
   configMap: {
     name: "models",
     items: [
-      { key: "config.pbtxt", path: "add_sub/config.pbtxt" },
-      { key: "model.py", path: "add_sub/1/model.py" },
+      { key: "config.pbtxt", path: "repository/add_sub/config.pbtxt" },
+      { key: "model.py", path: "repository/add_sub/1/model.py" },
     ],
   },
 };
@@ -24,7 +24,16 @@ const volume = {
 async function install(action: "install" | "upgrade", values: readonly string[]): Promise<void> {
   const flags = ["--namespace", namespace, "--wait", "--timeout", "120s"];
   const sets = [`models.volume=${JSON.stringify(volume)}`].flatMap((each) => ["--set-json", each]);
-  await helm(action, "galatea-serve", chart, ...flags, ...sets, ...values.flatMap((each) => ["--set", each]));
+  await helm(
+    action,
+    "galatea-serve",
+    chart,
+    ...flags,
+    ...sets,
+    "--set",
+    "models.subPath=repository",
+    ...values.flatMap((each) => ["--set", each]),
+  );
 }
 
 /** Sends one inference and returns the sums. */
@@ -36,7 +45,8 @@ async function infer(url: string): Promise<readonly number[]> {
 }
 
 test("helm rejects an installation without a volume of models, and unknown values", async () => {
-  const rendered = (...values: readonly string[]) => helm("template", "galatea-serve", chart, ...values);
+  const rendered = (...values: readonly string[]) =>
+    helm("template", "galatea-serve", chart, "--kube-version", "1.36.0", ...values);
   await assert.rejects(rendered(), /models\.volume is required/);
   await assert.rejects(rendered("--set", "models.bucket=b"), /additional properties 'bucket' not allowed/i);
   const options = ["--set", "autoscaling.enabled=true", "--set", "serviceMonitor.enabled=true"];
