@@ -265,6 +265,7 @@ export async function invoke(
   name: string,
   target: string | null,
   body: string,
+  abortSignal: AbortSignal = new AbortController().signal,
 ): Promise<string> {
   const reply = await platform.runtime.send(
     new InvokeEndpointCommand({
@@ -273,6 +274,7 @@ export async function invoke(
       ContentType: "application/json",
       Body: body,
     }),
+    { abortSignal },
   );
   return reply.Body.transformToString();
 }
