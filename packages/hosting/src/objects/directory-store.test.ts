@@ -68,15 +68,19 @@ for (let n = Number(process.argv[2]); ; n += 1) {
 test("a put that began before its bucket was deleted and created again is not in the new bucket", async () => {
   await using opened = await openBucket();
   const { store } = opened;
+  const recreated = Promise.withResolvers<void>();
   const body = Readable.from(
     (async function* () {
       yield Buffer.alloc(2 ** 21);
       await store.deleteBucket("bkt");
       await store.createBucket("bkt");
+      recreated.resolve();
       yield Buffer.alloc(2 ** 16);
     })(),
   );
   await assert.rejects(store.put("bkt", "k", body, { signal }), { code: "NoSuchBucket" });
+  // The put can be rejected as soon as its bucket is deleted.
+  await recreated.promise;
   const page = await store.list("bkt", { prefix: "", delimiter: "", startAfter: "", keysMax: 10 });
   assert.deepEqual(page.objects, []);
 });
