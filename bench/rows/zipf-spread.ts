@@ -14,7 +14,7 @@ const instanceCounts = [1, 3] as const;
 const modelCount = 60;
 
 /**
- * The same models with Zipf's weights on one instance and on three, which have memory for all of them: the number of
+ * Models with Zipf's weights on one instance and on three, which have memory for all of them: the number of
  * loads of each model.
  */
 export const zipfSpreadRow = {

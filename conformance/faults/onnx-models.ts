@@ -21,7 +21,7 @@ export const dividing: Partial<OnnxModel> = {
 
 export const deadlyInput = { x: [smallest], by: [-1] };
 
-/** The same division of constants, which the library evaluates when it loads the model. */
+/** A division of constants, which the library evaluates when it loads the model. */
 export const dividingAtLoad: Partial<OnnxModel> = {
   graphName: "dividing at load",
   inputs: [{ name: "x", type: "INT32", dims: ["n"] }],

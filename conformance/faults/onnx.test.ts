@@ -54,7 +54,7 @@ test("a request that crashes the process gets an error, and the server and its o
   );
   for (let requestCount = 0; requestCount < 3; requestCount += 1)
     assertNegated(await infer(httpPort, "good", negation));
-  // The same client repeats the request: its model runs isolated, and then is not run any more.
+  // A repeated request of the client: its model runs isolated, and then is not run any more.
   for (let requestCount = 0; requestCount < 3; requestCount += 1) errorOf(await infer(httpPort, "bad", division), 500);
   assert.match(
     errorOf(await infer(httpPort, "bad", division), 503),
